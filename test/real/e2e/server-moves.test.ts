@@ -23,12 +23,14 @@ beforeAll(async () => {
 
 test('no kube-proxy ends when its wrapper moves between relays and API servers, and each follows the next label', async () => {
   const { plane, preferred, netns, node, wrapper, kubeProxies } = stage;
-  const [first, second] = node.relays;
+  const inUse = await wrapper.server();
+  const first = node.relays.find(({ address }) => address === inUse);
+  const second = node.relays.find(({ address }) => address !== inUse);
   if (first === undefined || second === undefined || preferred === undefined) {
     throw new Error('there are not two of each');
   }
   const host = ({ port }: { readonly port: number }) => `${netns.hostAddress}:${port}`;
-  const [one, other] = [first, second].map(({ url }) => new URL(url).host);
+  const [one, other] = [first.address, second.address];
   const moves: readonly (readonly [name: string, move: () => unknown, to?: string])[] = [
     ['nothing', () => {}, one],
     ['the relay in use is killed', () => first.stop('SIGKILL'), other],

@@ -26,7 +26,7 @@ function rows(
     strike: async ({ relays, wrapper }: HistoryTarget): Promise<ActiveFault> => {
       const find = async () => {
         const server = await wrapper.server();
-        return relays.findIndex(({ url }) => new URL(url).host === server);
+        return relays.findIndex(({ address }) => address === server);
       };
       const found = poll(find, (at) => at >= 0, { timeoutMs: BACK_MS });
       const inUse = await found.then(

@@ -83,11 +83,15 @@ async function startParts(
   writeFileSync(caFile, ca);
   const token = plane.tokens.wrapper;
   const front = fronts[0] ?? { url: plane.serverAt(host) };
-  const relays =
-    count > 0
-      ? await startRelays(count, front, { folder: netns.folder, caFile, host, token })
-      : undefined;
-  if (relays !== undefined) started.defer(() => relays.stop());
+  const api = () => plane.admin;
+  const relays = await startRelays(count, front, {
+    folder: netns.folder,
+    caFile,
+    host,
+    token,
+    api,
+  });
+  started.defer(() => relays.stop());
   const [server = '', ...servers] = origins;
   const https = { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile };
   const wrapper = new WrapperUnderTest({
@@ -97,7 +101,7 @@ async function startParts(
     server,
     ca,
     token,
-    settings: { servers, https, logLevel, ...relays?.settings },
+    settings: { servers, https, logLevel, ...relays.settings },
     viewBounds: count === 0 ? VIEW_BOUNDS : { ...VIEW_BOUNDS, returnMs: RETURN_MS },
     place: {
       start: netns.spawn,
@@ -115,7 +119,7 @@ async function startParts(
     /** Where the last known state is kept. */
     disk,
     wrapper,
-    relays: relays?.all ?? [],
+    relays: relays.all,
     /** Issues the certificates of the fronts. */
     authority,
     /** The addresses of the API server; the one that the wrapper uses comes first. */

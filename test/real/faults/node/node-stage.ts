@@ -8,6 +8,7 @@ import { createKubeProxies } from '../../../../harness/node/kube-proxies.ts';
 import type { Random } from '../../../../harness/random.ts';
 import { withCleanups } from '../../../../harness/with-cleanups.ts';
 import type { FrontOptions } from '../fault-front.ts';
+import { rowsOfRelays, untilRelayInUse } from '../recovery/relays.ts';
 import { SELF } from '../wrapper-under-test.ts';
 import { ATOM_LABEL, createAtom } from './atom.ts';
 import { startFaultNode } from './fault-node.ts';
@@ -80,7 +81,7 @@ async function startParts(
     wanted: (variant) => {
       const rows = history.rows(variant);
       if (variant.resource === 'endpointslices' && variant.namespace === undefined) {
-        for (const [key, row] of atom.rows()) rows.set(key, row);
+        for (const [key, row] of [...atom.rows(), ...rowsOfRelays(node.relays)]) rows.set(key, row);
       }
       return rows;
     },
@@ -89,6 +90,7 @@ async function startParts(
   const kubeProxies = await createKubeProxies(plane, { nodeName: SELF, netns, url });
   for (const kubeProxy of kubeProxies) started.defer(() => kubeProxy.close());
   await Promise.all(kubeProxies.map((kubeProxy) => kubeProxy.start(false)));
+  if (node.relays.length > 0) await untilRelayInUse(wrapper, node.relays);
   const settleKernels = async (timeoutMs = 60_000) => {
     const wanted = { ...history.backends(), ...atom.backends() };
     const times = kubeProxies.map(async (kubeProxy) => await kubeProxy.settle(wanted, timeoutMs));

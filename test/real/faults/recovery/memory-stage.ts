@@ -17,7 +17,7 @@ import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { judgeFault, type StageParts } from './fault-judge.ts';
 import { startKeptClients } from './kept-clients.ts';
 import { startMemoryBackend } from './memory-backend.ts';
-import { type RelayUnderTest, startRelays } from './relays.ts';
+import { type RelayUnderTest, startRelays, untilRelayInUse } from './relays.ts';
 
 export interface MemoryStageOptions {
   readonly authority: KeyPair;
@@ -102,15 +102,12 @@ async function restartBehindRelays(
   relays: readonly RelayUnderTest[],
   clients: ReturnType<typeof startKeptClients>,
 ): Promise<void> {
-  const long = { timeoutMs: 60_000 };
   const files = () => readdirSync(wrapper.stateDir);
   const hasRelays = (names: string[]) => names.some((name) => /^relays-.*snapshot$/.test(name));
-  await poll(files, hasRelays, { ...long, what: 'the addresses of relays on disk' });
+  await poll(files, hasRelays, { timeoutMs: 60_000, what: 'the addresses of relays on disk' });
   await wrapper.stop('SIGTERM');
   wrapper.start();
-  const hosts = relays.map(({ url }) => new URL(url).host);
-  const server = async () => (await wrapper.server()) ?? '';
-  await poll(server, (host) => hosts.includes(host), { ...long, what: 'the use of a relay' });
+  await untilRelayInUse(wrapper, relays);
   // Kept clients may be right before the new process has read anything: its start is no part of the first fault.
   const isStarted = (await wrapper.isReady(60_000)) && (await wrapper.hasListed(60_000));
   if (!isStarted || (await untilRight(clients, 60_000)) === undefined) {

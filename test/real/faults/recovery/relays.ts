@@ -5,12 +5,12 @@ import type { ApiClient } from '../../../../harness/api-server/api.ts';
 import { createService, createSlice } from '../../../../harness/api-server/cluster-objects.ts';
 import { getStatus } from '../../../../harness/api-server/http-status.ts';
 import { writeKubeconfig } from '../../../../harness/api-server/kubeconfig.ts';
-import { makeServingCert } from '../../../../harness/api-server/serving-cert.ts';
-import { type ServingFiles, writeServingFiles } from '../../../../harness/certificates.ts';
+import { writeServingFiles } from '../../../../harness/certificates.ts';
 import { persist } from '../../../../harness/history/persist.ts';
 import { freePorts } from '../../../../harness/network/free-port.ts';
 import { startTcpFront, type TcpFront } from '../../../../harness/network/tcp-front.ts';
 import { PROGRAM } from '../../../../harness/node/program.ts';
+import { poll } from '../../../../harness/poll.ts';
 import {
   type ManagedProcess,
   startProcess,
@@ -18,6 +18,7 @@ import {
 } from '../../../../harness/process/managed-process.ts';
 import { withCleanups } from '../../../../harness/with-cleanups.ts';
 import type { FaultFront } from '../fault-front.ts';
+import type { WrapperUnderTest } from '../wrapper-under-test.ts';
 
 const HOST = '127.0.0.1';
 /** Their Service is in a namespace that no history has. */
@@ -26,7 +27,8 @@ const SERVICE = 'relay';
 
 /** A relay as its users run it, between the wrapper and the front of the API server. */
 export interface RelayUnderTest {
-  readonly url: string;
+  /** `ip:port` */
+  readonly address: string;
   /** Its way to the front of the API server. */
   readonly link: TcpFront;
   /** When it was started, of performance.now(). */
@@ -47,8 +49,8 @@ export interface RelayOptions {
   readonly host?: string;
   /** Default: each has its own. */
   readonly token?: string;
-  /** Wrappers find the relays by their Service, which this client writes. Default: by their URLs. */
-  readonly api?: (() => ApiClient) | undefined;
+  /** Writes their Service, by which wrappers find them. */
+  readonly api: () => ApiClient;
 }
 
 /** Starts relays, which have the same API server as the wrapper, and waits until they are ready. */
@@ -59,9 +61,9 @@ export async function startRelays(
 ) {
   const { folder, caFile, host = HOST, api } = options;
   return await withCleanups(async (cleanups) => {
-    const files = api === undefined ? await certifyHost(folder, host) : await certifyName(folder);
-    const { certFile, keyFile, ...authority } = files;
-    if (api !== undefined && count > 0) await createRelayService(api());
+    const name = `${SERVICE}.${RELAY_NAMESPACE}.svc`;
+    const { certFile, keyFile, ...authority } = await writeServingFiles(folder, name);
+    if (count > 0) await createRelayService(api());
     const all: RelayUnderTest[] = [];
     const ready: Promise<void>[] = [];
     while (all.length < count) {
@@ -69,26 +71,24 @@ export async function startRelays(
       const target = { host, port: Number(new URL(front.url).port) };
       const link = await startTcpFront({ listen: { host, port: linkPort }, target });
       cleanups.defer(() => link.stop());
-      const name = join(folder, `relay-${port}`);
+      const files = join(folder, `relay-${port}`);
       const server = `https://${host}:${linkPort}`;
       const { token = `relay-${port}` } = options;
-      writeKubeconfig(`${name}.kubeconfig`, { server, caFile, token });
-      const address = options.host ?? `127.0.0.${all.length + 1}`;
-      const https = { listen: `${address}:${port}`, certFile, keyFile };
+      writeKubeconfig(`${files}.kubeconfig`, { server, caFile, token });
+      const ip = options.host ?? `127.0.0.${all.length + 1}`;
+      const listen = `${ip}:${port}`;
+      const https = { listen, certFile, keyFile };
       const adminListen = `${HOST}:${adminPort}`;
-      writeFileSync(`${name}.yaml`, dump({ nodeName: 'relay', https, adminListen }));
-      const url = `https://${https.listen}`;
-      const list = api === undefined ? cannotList : await listIn(api, address, port);
-      const relay = { ...describeRelay(name, url, link), list };
+      writeFileSync(`${files}.yaml`, dump({ nodeName: 'relay', https, adminListen }));
+      const list = await listIn(api, ip, port);
+      const relay = { ...describeRelay(files, listen, link), list };
       cleanups.defer(() => relay.stop('SIGKILL'));
       all.push(relay);
       const readyz = async () => (await getStatus(`http://${adminListen}/readyz`)) === 200;
       ready.push(waitUntilReady(relay.start(), readyz));
     }
     await Promise.all(ready);
-    const servers = all.map(({ url }) => url);
-    const found = api === undefined ? { servers } : { service: `${RELAY_NAMESPACE}/${SERVICE}` };
-    const relays = { ...found, ...authority };
+    const relays = { service: `${RELAY_NAMESPACE}/${SERVICE}`, ...authority };
     return {
       all,
       /** Settings of a wrapper behind them. */
@@ -97,15 +97,24 @@ export async function startRelays(
   });
 }
 
-/** A certificate for the host of their URLs. */
-async function certifyHost(folder: string, host: string): Promise<ServingFiles> {
-  const cert = await makeServingCert(folder, 'relay', [host]);
-  return { ...cert, caFile: cert.certFile };
+/** Waits until the wrapper reads from a relay; resolves with its `ip:port`. */
+export async function untilRelayInUse(
+  wrapper: WrapperUnderTest,
+  relays: readonly RelayUnderTest[],
+): Promise<string> {
+  const addresses = relays.map(({ address }) => address);
+  const server = async () => (await wrapper.server()) ?? '';
+  const isRelay = (address: string) => addresses.includes(address);
+  const { value } = await poll(server, isRelay, { timeoutMs: 60_000, what: 'the use of a relay' });
+  return value;
 }
 
-/** A certificate for the name of their Service. */
-async function certifyName(folder: string): Promise<ServingFiles> {
-  return await writeServingFiles(folder, `${SERVICE}.${RELAY_NAMESPACE}.svc`);
+/** What an informer of slices holds of relays that are all in their Service. */
+export function rowsOfRelays(relays: readonly RelayUnderTest[]) {
+  return relays.map(({ address }) => {
+    const [ip = '', port = ''] = address.split(':');
+    return [`${RELAY_NAMESPACE}/${sliceName(port)}`, [ip]] as const;
+  });
 }
 
 /** Its policy selects all relays. */
@@ -121,11 +130,11 @@ async function createRelayService(api: ApiClient): Promise<void> {
 /** Puts a relay into the Service; returns how to take it out and put it back. */
 async function listIn(
   api: () => ApiClient,
-  address: string,
+  ip: string,
   port: number,
 ): Promise<RelayUnderTest['list']> {
-  const name = `${SERVICE}-${port}`;
-  const endpoints = [{ addresses: [address], conditions: { ready: true } }];
+  const name = sliceName(port);
+  const endpoints = [{ addresses: [ip], conditions: { ready: true } }];
   const ports = [{ name: 'https', protocol: 'TCP', port }];
   const object = { name, namespace: RELAY_NAMESPACE, service: SERVICE, endpoints, ports };
   await createSlice(api(), object);
@@ -136,23 +145,27 @@ async function listIn(
   };
 }
 
-async function cannotList(): Promise<never> {
-  throw new Error('these relays have no Service');
+function sliceName(port: number | string): string {
+  return `${SERVICE}-${port}`;
 }
 
-/** @param name path of its files, without the suffix */
-function describeRelay(name: string, url: string, link: TcpFront): Omit<RelayUnderTest, 'list'> {
+/** @param files their path, without the suffix */
+function describeRelay(
+  files: string,
+  address: string,
+  link: TcpFront,
+): Omit<RelayUnderTest, 'list'> {
   const starts: number[] = [];
-  const args = [PROGRAM, 'relay', '--kubeconfig', `${name}.kubeconfig`];
-  args.push('--config', `${name}.yaml`);
+  const args = [PROGRAM, 'relay', '--kubeconfig', `${files}.kubeconfig`];
+  args.push('--config', `${files}.yaml`);
   let running: ManagedProcess | undefined;
   return {
-    url,
+    address,
     link,
     starts,
     start: () => {
       starts.push(performance.now());
-      const logFile = `${name}.log`;
+      const logFile = `${files}.log`;
       running = startProcess({ name: 'relay', command: process.execPath, args, logFile });
       return running;
     },
