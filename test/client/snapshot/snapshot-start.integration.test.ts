@@ -8,6 +8,7 @@ import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
 import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/client/snapshot/snapshot-format.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
+import { addressesIn } from '../../support/codec/addresses-in.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -64,7 +65,7 @@ async function leaveState() {
 const listen = async (): Promise<void> => void (await server.listen(Number(new URL(url).port)));
 
 const addresses = (shown: Map<string, string>) =>
-  [...shown.values()].flatMap((bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? []);
+  [...shown.values()].flatMap((bytes) => addressesIn(bytes));
 
 describe('a start while the API server is unreachable', () => {
   test('shows kube-proxy what the process before has shown, and reports that it is old', async () => {
@@ -221,10 +222,10 @@ describe('a start while the API server answers', () => {
     setTimeout(release, 3 * PATIENT_MS);
     const { events } = await watch;
     await eventually(() => events.length, 2);
-    const seen = events.map((event) =>
-      event.type === 'ERROR' ? '' : event.object.toString('latin1'),
+    const seen = events.flatMap((event) =>
+      event.type === 'ERROR' ? [] : addressesIn(event.object),
     );
-    expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
+    expect(seen).toEqual(['10.0.0.7']);
   });
 
   test('never shows the snapshot if a list arrives while the process before still writes', async () => {

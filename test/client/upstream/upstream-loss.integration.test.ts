@@ -3,6 +3,7 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { DROP_OLD, HOLD, type UrlFront } from '../../../harness/network/tcp-front.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
+import { addressesIn } from '../../support/codec/addresses-in.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
@@ -56,7 +57,7 @@ function put(...hosts: number[]): void {
 function seen(): string[] {
   const last = watch.events.findLast(({ type }) => type === 'ADDED' || type === 'MODIFIED');
   if (last === undefined || last.type === 'ERROR') return [];
-  return last.object.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
+  return addressesIn(last.object);
 }
 
 const inUse = () => proxy.upstream.failover.servers[0]?.port;

@@ -10,6 +10,7 @@ import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { ManualClock } from '../../support/clocks.ts';
+import { addressesIn } from '../../support/codec/addresses-in.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { eventsSince } from '../../support/projection/events-since.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
@@ -53,12 +54,7 @@ function slice(name: string, service: string, ...endpoints: SliceEndpoint[]) {
 
 /** Addresses that are shown, by object. */
 function shown(): Record<string, string[]> {
-  const addresses = (key: string) =>
-    view
-      .get(key)
-      ?.toString('latin1')
-      .match(/10\.0\.0\.[0-9]/g) ?? [];
-  return Object.fromEntries([...view.keys()].map((key) => [key, addresses(key)]));
+  return Object.fromEntries([...view.keys()].map((key) => [key, addressesIn(view.get(key))]));
 }
 
 describe('a slice of no Service', () => {

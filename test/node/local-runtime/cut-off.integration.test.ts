@@ -7,6 +7,7 @@ import { nodeDetails } from '../../../src/admin/page/node-details.ts';
 import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
+import { addressesIn } from '../../support/codec/addresses-in.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startPortal } from '../../support/http/portal.ts';
@@ -72,7 +73,7 @@ async function cutPower(): Promise<void> {
 
 async function addresses(proxy: NodeProxy): Promise<string[]> {
   const shown = await shownBy(proxy, PATHS.slices);
-  return [...shown.values()].flatMap((bytes) => bytes.match(/10\.[0-9]\.0\.[0-9]+/g) ?? []);
+  return [...shown.values()].flatMap((bytes) => addressesIn(bytes));
 }
 
 describe('a node that is cut off', () => {

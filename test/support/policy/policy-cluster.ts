@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
+import { addressesIn } from '../codec/addresses-in.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
 import { open } from '../http/http-client.ts';
 
@@ -62,7 +63,7 @@ export async function listAddresses(url: string, encoding: Encoding = 'json'): P
 }
 
 export function numbersIn(body: Buffer): number[] {
-  const addresses = body.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
+  const addresses = addressesIn(body);
   return [...new Set(addresses.map((address) => Number(address.slice(7))))].sort();
 }
 

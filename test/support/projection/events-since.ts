@@ -1,5 +1,6 @@
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { View } from '../../../src/filter/view/view.ts';
+import { addressesIn } from '../codec/addresses-in.ts';
 
 const codec = new ProtobufCodec();
 
@@ -7,7 +8,7 @@ const codec = new ProtobufCodec();
 export function eventsSince({ log }: View, position: number): string[] {
   return Array.from({ length: log.end - position }, (_, index) => {
     const { type = '', object = Buffer.alloc(0) } = log.at(position + index) ?? {};
-    const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
+    const addresses = addressesIn(object);
     return [type, codec.meta(object).name, ...addresses].join(' ');
   });
 }
