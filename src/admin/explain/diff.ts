@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '../../filter/objects/resource.ts';
-import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
+import { type EndpointsObject, fullGroupsOf } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import { viewOfService } from './explained-service.ts';
@@ -87,12 +87,12 @@ async function endpointsDiffs(
 
 /** What the wrapper may change in an object. @param edit how it was shown; undefined: as the API server has it */
 function changeablePartOf(
-  { codec, resource }: View,
-  { raw }: EndpointsObject,
+  view: View,
+  object: EndpointsObject,
   edit: EndpointsObject['shown'],
 ): object {
   let index = 0;
-  const all = codec.endpointGroups(resource, raw).map(({ endpoints }) => {
+  const all = fullGroupsOf(object, view).map(({ endpoints }) => {
     const byAddress: Record<string, object> = {};
     const counts = new Map<string, number>();
     for (const { addresses, node, zone, state, hinted } of endpoints) {
@@ -111,7 +111,7 @@ function changeablePartOf(
     }
     return byAddress;
   });
-  return resource === ENDPOINTS ? { subsets: all } : { endpoints: all[0] ?? {} };
+  return view.resource === ENDPOINTS ? { subsets: all } : { endpoints: all[0] ?? {} };
 }
 
 function nameParts(key: string): { readonly namespace: string; readonly name: string } {

@@ -1,15 +1,14 @@
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
 import { unnumberedPorts } from '../../filter/objects/endpoint-groups.ts';
-import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
+import { type EndpointsObject, rawOf } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ExplainedObject } from './explain-service.ts';
 import { sourceClusterOf } from './source-cluster.ts';
 
 /** An object of a view as an explanation needs it. Its bytes are the current ones, and are read only when needed. */
-export function explainedObject(
-  view: View,
-  { key, hinted, groups, raw }: EndpointsObject,
-): ExplainedObject {
+export function explainedObject(view: View, object: EndpointsObject): ExplainedObject {
+  const { key, hinted, groups } = object;
+  const raw = rawOf(object, view);
   const name = key.slice(key.indexOf('/') + 1);
   const inView = view.get(key);
   // What is shown may have been made from an earlier state of the object, so endpoints are compared by address.
@@ -24,8 +23,10 @@ export function explainedObject(
     return shown.has(addresses()[index] ?? '');
   };
   const { codec, resource } = view;
-  const unnumbered = () => codec.endpointGroups(resource, raw).flatMap(unnumberedPorts);
+  const unnumbered = () =>
+    raw === undefined ? [] : codec.endpointGroups(resource, raw).flatMap(unnumberedPorts);
   const sourceCluster = () => {
+    if (raw === undefined) return undefined;
     const { labels, annotations } = codec.partialMetadata(raw);
     return sourceClusterOf(labels, annotations);
   };

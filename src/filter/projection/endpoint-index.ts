@@ -1,6 +1,8 @@
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { Interner } from '../../util/interner.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
+import type { FullGroup } from '../objects/endpoint-groups.ts';
+import type { View } from '../view/view.ts';
 
 /** How the view shows an object. */
 export interface ShownEndpoints {
@@ -24,12 +26,26 @@ export interface EndpointsObject {
   readonly selected: boolean;
   /** Whether its labels leave it to another proxy, see EndpointsProjectionOptions. */
   readonly ofOtherProxy: boolean;
-  /** As the API server sent it, except that the resourceVersion may differ. */
-  raw: ObjectBytes;
+  /**
+   * As the API server sent it, except that the resourceVersion may differ; undefined: the view shows exactly this. See
+   * {@link rawOf}.
+   */
+  raw: ObjectBytes | undefined;
   /** Whether the raw bytes were not compared yet with what is shown. */
   isUncompared: boolean;
   /** Undefined: the view does not show it. It may still show a deleted object of this name. */
   shown: ShownEndpoints | undefined;
+}
+
+/** An object as the API server sent it; undefined: it is gone, or the view was closed. */
+export function rawOf({ raw, key }: EndpointsObject, view: View): ObjectBytes | undefined {
+  return raw ?? view.get(key);
+}
+
+/** Its groups with all that is read of them; none if {@link rawOf} has nothing. */
+export function fullGroupsOf(object: EndpointsObject, view: View): readonly FullGroup[] {
+  const raw = rawOf(object, view);
+  return raw === undefined ? [] : view.codec.endpointGroups(view.resource, raw);
 }
 
 /**

@@ -1,6 +1,7 @@
+import { ownedCopy } from '../codec/bytes/owned-copy.ts';
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { InitialObject, View } from '../view/view.ts';
-import type { EndpointsObject } from './endpoint-index.ts';
+import { type EndpointsObject, rawOf } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
 /**
@@ -33,6 +34,7 @@ export class EndpointsWriter {
 
   /** Removes an object from the view. */
   hide(object: EndpointsObject): void {
+    this.#keepRaw(object);
     this.#view.delete(object.key);
     this.forget(object);
     object.shown = undefined;
@@ -45,7 +47,11 @@ export class EndpointsWriter {
     if (object.shown === undefined) this.#view.delete(object.key);
     const bytes = this.#view.get(object.key);
     if (bytes === undefined || !this.#isUnchanged(projected, bytes)) {
-      this.#setShownNew(projected, this.#view.set(object.key, object.raw, editOf(projected)));
+      if (!isUncut(projected)) this.#keepRaw(object);
+      const raw = rawOf(object, this.#view);
+      // The view was closed meanwhile, and has released its objects.
+      if (raw === undefined) return;
+      this.#setShownNew(projected, this.#view.set(object.key, raw, editOf(projected)));
       return;
     }
     if (object.isUncompared) this.#suppressed++;
@@ -61,22 +67,27 @@ export class EndpointsWriter {
   *#initial(all: Iterable<ProjectedEndpoints>): Generator<InitialObject> {
     for (const projected of all) {
       const { key, raw } = projected.object;
-      yield [key, raw, editOf(projected)];
+      yield [key, raw as ObjectBytes, editOf(projected)];
       this.#setShownNew(projected, this.#view.get(key) as ObjectBytes);
     }
   }
 
   #setShownNew(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
-    const { object, keep } = projected;
-    // Nothing is cut, so the bytes shown contain everything: keep them once.
-    if (keep === undefined && !cutsHints(projected)) object.raw = bytes;
+    if (isUncut(projected)) projected.object.raw = undefined;
     this.#setShown(projected, bytes);
+  }
+
+  /** The view will not show an object exactly as it is. */
+  #keepRaw(object: EndpointsObject): void {
+    if (object.raw !== undefined) return;
+    const shown = this.#view.get(object.key);
+    object.raw = shown && ownedCopy(shown);
   }
 
   /** Sets how an object is shown now. */
   #setShown(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
     const { object, keep, managed } = projected;
-    const copied = object.raw === bytes ? 0 : bytes.length;
+    const copied = object.raw === undefined ? 0 : bytes.length;
     this.forget(object);
     this.#copied += copied;
     object.isUncompared = false;
@@ -92,9 +103,15 @@ export class EndpointsWriter {
     if (!object.isUncompared) return keep === edit.keep && cutHints === edit.cutHints;
     // An object that no policy manages passes every change on.
     if (!managed) return false;
-    const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
+    const raw = rawOf(object, this.#view) as ObjectBytes;
+    const next = codec.edit(resource, raw, { ...edit, withoutNoise: true });
     return next.equals(codec.edit(resource, bytes, { withoutNoise: true }));
   }
+}
+
+/** Whether an object is shown as it is. */
+function isUncut(projected: ProjectedEndpoints): boolean {
+  return projected.keep === undefined && !cutsHints(projected);
 }
 
 /** Hints are cut from the objects of managed Services. */

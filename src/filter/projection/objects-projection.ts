@@ -1,3 +1,4 @@
+import { ownedCopy } from '../codec/bytes/owned-copy.ts';
 import type { ObjectBytes, ObjectMeta } from '../codec/codec.ts';
 import type { Change } from '../objects/change.ts';
 import type { View } from '../view/view.ts';
@@ -100,7 +101,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
       const object = this.view.get(key);
       if (object === undefined || !this.#visibility.isHidden(key)) continue;
       this.view.delete(key);
-      this.#hidden.set(key, object);
+      this.#hidden.set(key, ownedCopy(object));
     }
     this.view.log.commit();
   }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Failover } from '../../client/upstream/failover.ts';
+import { fullGroupsOf } from '../../filter/projection/endpoint-index.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { addressText } from '../../util/address.ts';
 import type { ViewRegistry } from '../views/view-registry.ts';
@@ -72,12 +73,11 @@ export class RelayFinder {
     const { service, topology, views } = this.#options;
     const source = views.kubeProxy.endpoints;
     if (source?.view.started !== true) return undefined;
-    const { codec, resource } = source.view;
     const { objects } = source.projection.inspect(service);
     return selectRelays(topology, {
       service,
       groups: objects.flatMap(({ groups }) => groups),
-      full: objects.flatMap(({ raw }) => codec.endpointGroups(resource, raw)),
+      full: objects.flatMap((object) => fullGroupsOf(object, source.view)),
     });
   }
 

@@ -1,11 +1,17 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/objects/resource.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
+import {
+  type EndpointsObject,
+  fullGroupsOf,
+  rawOf,
+} from '../../../src/filter/projection/endpoint-index.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
-import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
 import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
@@ -21,6 +27,7 @@ const ZONE = 'topology.kubernetes.io/zone';
 const codec = new ProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
+const OTHER_PROXY: Policy = { managed: false, reason: 'other-proxy' };
 const ALONE = sliceChange(codec, { name: 'alone', service: '', endpoints: [FAR] });
 
 let topology: Topology;
@@ -143,6 +150,43 @@ test('a slice that is shown since the start is not sent again if its Service is 
   setKeys(['default/other'], '*');
   topology.setPolicies(new Map([['default/other', undefined]]));
   expect([view.log.end - end, projection.counters.suppressed]).toEqual([0, 0]);
+});
+
+describe('a slice that is shown as it is', () => {
+  const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
+  const inspected = () => projection.inspect('default/s7').objects[0] as EndpointsObject;
+
+  beforeEach(() => {
+    handler.onChanges(names.map((name) => slice(name, name, NEAR, FAR)));
+    handler.onSynced();
+    expect(view.state().list.bytes).toBeGreaterThan(5_000);
+  });
+
+  test('is kept once, also as a part of a list', () => {
+    expect([inspected().raw, projection.copiedBytes]).toEqual([undefined, 0]);
+    expect(rawOf(inspected(), view)).toEqual(view.get('default/s7'));
+  });
+
+  test.each([
+    ['cut', () => setKeys(['default/s7'], HOST), ['10.0.0.1']],
+    ['hidden', () => topology.setPolicies(new Map([['default/s7', OTHER_PROXY]])), undefined],
+  ])('is %s without keeping the list, and then shown again', (_, change, addresses) => {
+    const { buffer } = view.get('default/s7') as Buffer;
+    change();
+    expect(shown()['default/s7']).toEqual(addresses);
+    expect(inspected().raw?.toString('latin1')).toContain('10.0.0.2');
+    expect(inspected().raw?.buffer).not.toBe(buffer);
+    topology.setPolicies(new Map([['default/s7', undefined]]));
+    expect(shown()['default/s7']).toEqual(['10.0.0.1', '10.0.0.2']);
+    expect([inspected().raw, projection.copiedBytes]).toEqual([undefined, 0]);
+  });
+
+  test('is not shown again by a view that was closed meanwhile', () => {
+    view.close(new WrapperError('LimitExceeded', 'no room'));
+    handler.onChanges([slice('sibling', 's7', FAR)]);
+    expect(shown()).toEqual({ 'default/sibling': ['10.0.0.2'] });
+    expect(fullGroupsOf(inspected(), view)).toEqual([]);
+  });
 });
 
 // kubernetes/kubernetes#105172: a slice of domain names beside others. The names counted, so that a Service without a

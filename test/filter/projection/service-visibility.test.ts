@@ -106,6 +106,18 @@ test('a Service can be looked up, hidden or not, and before the view is open', (
   expect(projection.find('default/none')).toBeUndefined();
 });
 
+test('Services that are hidden do not keep the list in which they were', () => {
+  handler.onChanges(Array.from({ length: 100 }, (_, n) => service(`web-${n}`)));
+  expect(view.state().list.bytes).toBeGreaterThan(5_000);
+  const { buffer } = view.get('default/web-7') as Buffer;
+  topology.setPolicies(new Map([['default/web-7', { managed: false, reason: 'other-proxy' }]]));
+  projection.hide(['default/web-7']);
+  expect(view.get('default/web-7')).toBeUndefined();
+  const hidden = projection.find('default/web-7');
+  expect(hidden && codec.meta(hidden).name).toBe('web-7');
+  expect(hidden?.buffer).not.toBe(buffer);
+});
+
 describe('a withheld Service that the topology no longer has', () => {
   const setWithheld = (withheld: boolean) => {
     topology.setWithheld(new Map([['default/web', withheld]]));

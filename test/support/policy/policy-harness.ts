@@ -205,15 +205,26 @@ export class PolicyHarness {
   }
 
   setServices(changes: ModelChanges<ModelService>): void {
+    this.#list();
     for (const { codec, ofServices } of this.#opened) {
       ofServices.onChanges(this.#changes(changes, codec, SERVICES, (raw) => codec.service(raw)));
     }
   }
 
   setSlices(changes: ModelChanges<ModelSlice>): void {
+    this.#list();
     for (const { codec, ofSlices } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpoints(ENDPOINT_SLICES, raw);
       ofSlices.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
+    }
+  }
+
+  /** Clients list, so that the objects of the views are parts of pages. */
+  #list(): void {
+    for (const { slices, services } of this.#opened) {
+      for (const view of [slices, services]) {
+        if (view.started && view.state().list.bytes === 0) throw new Error('an empty body');
+      }
     }
   }
 
