@@ -149,12 +149,19 @@ export abstract class Codec {
     return editObject(editorOf(object), resource, object, edit);
   }
 
-  /** A LIST body as a list of buffers, to be written in order. The objects are not copied. */
+  /**
+   * A LIST body as a list of buffers, to be written in order. Nothing is copied.
+   *
+   * @param items each behind its head; one buffer may have several, but the first has the first head
+   */
   abstract encodeList(
     resource: Resource,
     resourceVersion: string,
-    items: readonly ObjectBytes[],
+    items: readonly Buffer[],
   ): Buffer[];
+
+  /** What is before an item of so many bytes in a list. */
+  abstract itemHead(bytes: number): Buffer;
 
   /** The body of a GET of one object, as a list of buffers. */
   abstract encodeObject(resource: Resource, object: ObjectBytes): Buffer[];

@@ -4,6 +4,7 @@ import type { Resource } from '../objects/resource.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
 import { initialVersion } from './initial-version.ts';
+import { OrderedObjects } from './ordered-objects.ts';
 import { RecentPeak } from './recent-peak.ts';
 import type { VersionAllocator } from './version-allocator.ts';
 import { ViewState } from './view-state.ts';
@@ -55,11 +56,7 @@ export class View {
   readonly #most: LogBounds;
   readonly #peak: RecentPeak;
   readonly #waiting = new Set<() => void>();
-  #objects = new Map<string, ObjectBytes>();
-  /** Whether the objects may be in another order than their keys. */
-  #unsorted = false;
-  /** Total size of the objects. */
-  #bytes = 0;
+  readonly #objects = new OrderedObjects();
   /** Undefined until the view has started. It stays when the view is closed, because watchers still read it. */
   #open: StartedView | undefined;
   /** The API server's refusal of the query. Without effect once the view has started. */
@@ -103,7 +100,12 @@ export class View {
 
   /** Total size of the objects in bytes. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#objects.bytes;
+  }
+
+  /** Bytes that the objects take besides; see OrderedObjects. */
+  get deadBytes(): number {
+    return this.#objects.deadBytes;
   }
 
   /**
@@ -144,7 +146,6 @@ export class View {
   close(reason: WrapperError): void {
     this.#closed = reason;
     this.#objects.clear();
-    this.#bytes = 0;
     this.#open?.log.clear();
     this.#open?.frames.clear();
     this.#settled();
@@ -162,10 +163,8 @@ export class View {
         edit,
       );
       this.#objects.set(key, object);
-      this.#bytes += object.length;
     }
-    this.#unsorted = true;
-    this.#peak.add({ entries: this.#objects.size, bytes: this.#bytes });
+    this.#peak.add({ entries: this.#objects.size, bytes: this.#objects.bytes });
     this.#begin(version, false);
   }
 
@@ -194,7 +193,10 @@ export class View {
     }
   }
 
-  /** The object as clients see it; undefined if it is not in the view. */
+  /**
+   * The object as clients see it; undefined if it is not in the view. It may be part of a page: whoever keeps it when
+   * the view has it no longer must copy it.
+   */
   get(key: string): ObjectBytes | undefined {
     return this.#objects.get(key);
   }
@@ -214,11 +216,8 @@ export class View {
     const { version, end } = open.log;
     const last = open.read?.deref();
     if (last?.version === version && last.position === end) return last;
-    this.#sort();
     const { codec, resource } = this;
-    const read = new ViewState({ codec, resource, version, position: end }, [
-      ...this.#objects.values(),
-    ]);
+    const read = new ViewState({ codec, resource, version, position: end }, this.#objects);
     open.read = new WeakRef(read);
     return read;
   }
@@ -237,20 +236,15 @@ export class View {
     version = this.#versions.next(),
   ): ObjectBytes {
     const object = this.#edited(raw, version, edit);
-    const before = this.#objects.get(key);
-    this.#objects.set(key, object);
-    this.#unsorted ||= before === undefined;
-    this.#bytes += object.length - (before?.length ?? 0);
+    const before = this.#objects.set(key, object);
     this.#open?.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
     return object;
   }
 
   /** Removes an object: appends DELETED with the last state that clients saw. Does nothing if it is not in the view. */
   delete(key: string, version?: bigint): void {
-    const before = this.#objects.get(key);
+    const before = this.#objects.delete(key);
     if (before === undefined) return;
-    this.#objects.delete(key);
-    this.#bytes -= before.length;
     const at = version ?? this.#versions.next();
     this.#open?.log.append({ version: at, type: 'DELETED', object: this.#edited(before, at) });
   }
@@ -271,25 +265,13 @@ export class View {
     this.#waiting.clear();
   }
 
-  /** Sorts the objects themselves, so that it costs no memory, and nothing until another object is added. */
-  #sort(): void {
-    if (!this.#unsorted) return;
-    const unsorted = this.#objects;
-    this.#objects = new Map();
-    // Without a comparator the sort of 10,000 keys is several times as fast.
-    for (const key of [...unsorted.keys()].sort()) {
-      this.#objects.set(key, unsorted.get(key) as ObjectBytes);
-    }
-    this.#unsorted = false;
-  }
-
   #edited(raw: ObjectBytes, version: bigint, edit?: EndpointsEdit): ObjectBytes {
     return this.codec.edit(this.resource, raw, { ...edit, resourceVersion: String(version) });
   }
 
   /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */
   #bounds(): LogBounds {
-    const peak = this.#peak.add({ entries: this.#objects.size, bytes: this.#bytes });
+    const peak = this.#peak.add({ entries: this.#objects.size, bytes: this.#objects.bytes });
     return {
       entries: Math.min(Math.max(this.#window.entries, 2 * peak.entries), this.#most.entries),
       bytes: Math.min(Math.max(this.#window.bytes, 2 * peak.bytes), this.#most.bytes),

@@ -28,7 +28,8 @@ export function createViewMemory(options: ViewMemoryOptions): ReadMemory {
   const resize = (next: typeof held): void => {
     const log = view.started ? view.log.bytes + view.log.size * LOG_ENTRY_BYTES : 0;
     const raw = hasSnapshots ? 2 * next.objects : next.objects;
-    reserve(next.list + raw + log + (projection?.copiedBytes ?? 0), next.list > 0);
+    const shown = view.deadBytes + (projection?.copiedBytes ?? 0);
+    reserve(next.list + raw + log + shown, next.list > 0);
     held = next;
   };
   return {

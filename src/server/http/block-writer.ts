@@ -56,16 +56,19 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
 }
 
 /**
- * Copies the buffers to a block, again and again; yields the part that is filled. A part of a large buffer is yielded
- * as it is: clients that do not read share it.
+ * Copies the buffers to a block, again and again; yields the part that is filled. Parts of a large buffer, such as a
+ * page of a list, are yielded as they are: clients that do not read share it.
  */
 function* filled(block: Buffer, buffers: Iterable<Buffer>): Generator<Buffer, void> {
   let used = 0;
   for (const buffer of buffers) {
     for (let offset = 0; offset < buffer.length; ) {
-      if (used === 0 && buffer.length - offset >= block.length) {
-        yield buffer.subarray(offset, offset + block.length);
-        offset += block.length;
+      if (2 * (buffer.length - offset) >= block.length) {
+        if (used > 0) yield block.subarray(0, used);
+        used = 0;
+        const part = buffer.subarray(offset, offset + block.length);
+        yield part;
+        offset += part.length;
         continue;
       }
       const copied = buffer.copy(block, used, offset);

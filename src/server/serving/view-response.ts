@@ -36,7 +36,7 @@ export function readList(view: View, options: ListOptions, only?: string): ListB
     throw new WrapperError('Expired', `only the newest state can be listed, which is ${version}`);
   }
   if (only === undefined) return state.list;
-  return state.listOf([view.get(only)].filter((each) => each !== undefined));
+  return state.listOf(view.get(only));
 }
 
 /** The body of a GET of one object. Throws `NotFound` if the view does not have it, or why it was closed. */

@@ -85,7 +85,8 @@ describe.each(LISTS)('the list $file', (list) => {
   const whole = codec.decodeList([bytes]);
 
   test('is encoded as the kube-apiserver did it', () => {
-    const buffers = codec.encodeList(resource, whole.resourceVersion, whole.items);
+    const items = whole.items.flatMap((item) => [codec.itemHead(item.length), item]);
+    const buffers = codec.encodeList(resource, whole.resourceVersion, items);
     expect(Buffer.concat(buffers).equals(withoutItemTypes(list))).toBe(true);
     expect(codec.decodeStatus(bytes)).toBeUndefined();
   });

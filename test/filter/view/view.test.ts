@@ -76,6 +76,19 @@ test('all that read the same state share it and its list, and a change ends that
   expect(view.state().items).toEqual([]);
 });
 
+test('a state that was not read in time cannot be read, and one that was read stays as it was', () => {
+  const view = viewOfServices();
+  view.start([['default/web', OBJECT]]);
+  const { list, items } = view.state();
+  view.set('default/web', Buffer.from('{"metadata":{"name":"other","resourceVersion":"2"}}'));
+  expect(String(Buffer.concat(list.buffers))).toContain('"web"');
+  expect(String(items)).toContain('"web"');
+  const late = view.state();
+  view.delete('default/web');
+  expect(() => late.list).toThrow('the view has changed meanwhile');
+  expect(() => late.items).toThrow('the view has changed meanwhile');
+});
+
 test('its state cannot be read once it is closed, because it would be empty', () => {
   const view = viewOfServices();
   view.start([['default/web', OBJECT]]);

@@ -84,6 +84,29 @@ test('clients that read nothing of a list, or of the initial events of a watch, 
   await quick.until(83);
 }, 60_000);
 
+test('a list that is read slowly is the state of its version, whatever changes and is listed meanwhile', async () => {
+  const { quick } = await startWithUnread({});
+  const list = async () => await (await fetch(proxy.url + SLICES)).text();
+  const whole = await list();
+  const slow = readNothing(SLICES);
+  let received = '';
+  slow.on('data', (chunk) => {
+    received += chunk.toString();
+  });
+  slow.resume();
+  await eventually(() => received.length > 0, true);
+  slow.pause();
+  expect(received.length).toBeLessThan(whole.length / 2);
+  for (let n = 0; n < 80; n++) {
+    if (n % 3 === 0) server.delete('endpointslices', `fat-${n}`);
+    else putSlice(server, `fat-${n}`, 'fat', [near]);
+    await quick.until(83 + n);
+    if (n % 8 === 0) expect(await list()).not.toContain(`"10.${100 + n}.0.1"`);
+  }
+  slow.resume();
+  await eventually(() => received.endsWith(whole), true);
+}, 60_000);
+
 // Each such response kept all objects of its time in memory: 140 lists of 8.5 MB, between which all slices changed,
 // took 1.2 GB.
 test('a list, or initial events, that are not read end when the log has dropped their state', async () => {

@@ -70,12 +70,13 @@ export class JsonCodec extends Codec {
     return new JsonWatchDecoder(maxFrameBytes);
   }
 
-  encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
+  encodeList(resource: Resource, resourceVersion: string, items: readonly Buffer[]): Buffer[] {
     const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
     const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
     return [
       Buffer.from(`${type},"metadata":${metadata},"items":[`),
-      ...items.flatMap((item, index) => (index === 0 ? [item] : [ITEM_SEPARATOR, item])),
+      // Nothing separates the first item from one before it.
+      ...items.map((each, index) => (index === 0 ? each.subarray(ITEM_SEPARATOR.length) : each)),
       LIST_END,
     ];
   }
@@ -87,6 +88,10 @@ export class JsonCodec extends Codec {
   encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
     const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
     return [Buffer.from(prefix), object.subarray(1), EVENT_END];
+  }
+
+  itemHead(): Buffer {
+    return ITEM_SEPARATOR;
   }
 
   protected readStatus(body: Buffer): Status | undefined {

@@ -76,16 +76,9 @@ export class ProtobufCodec extends Codec {
     return new ProtobufWatchDecoder(maxFrameBytes);
   }
 
-  encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
+  encodeList(resource: Resource, resourceVersion: string, items: readonly Buffer[]): Buffer[] {
     const value = { selfLink: '', resourceVersion, continue: '' };
-    const list = [encodeField(LIST_MESSAGE.metadata, value)];
-    // Objects of a kind have similar lengths, so there are few different prefixes.
-    const prefixes = new Map<number, Buffer>();
-    for (const item of items) {
-      const prefix = prefixes.get(item.length) ?? fieldHead(LIST_MESSAGE.items.number, item.length);
-      prefixes.set(item.length, prefix);
-      list.push(prefix, item);
-    }
+    const list = [encodeField(LIST_MESSAGE.metadata, value), ...items];
     const size = list.reduce((sum, { length }) => sum + length, 0);
     const head = bodyHead(resource, `${resource.kind}List`);
     return [head, fieldHead(RUNTIME_UNKNOWN.raw.number, size), ...list, UNKNOWN_TAIL];
@@ -103,6 +96,10 @@ export class ProtobufCodec extends Codec {
       this.#frameHeads.set(resource, heads);
     }
     return [heads.of(type, object.length), object, UNKNOWN_TAIL];
+  }
+
+  itemHead(bytes: number): Buffer {
+    return fieldHead(LIST_MESSAGE.items.number, bytes);
   }
 
   protected readStatus(body: Buffer): Status | undefined {

@@ -207,7 +207,8 @@ describe('the encoder', () => {
       field(1, field(1, `${index}`.padEnd(100))),
     );
     items.push(field(1, field(1, 'x'.repeat(200_000))));
-    const buffers = codec.encodeList(NODES, '1', items);
+    const withHeads = items.flatMap((item) => [codec.itemHead(item.length), item]);
+    const buffers = codec.encodeList(NODES, '1', withHeads);
     expect(items.every((item) => buffers.includes(item))).toBe(true);
     const decoded = codec.decodeList([Buffer.concat(buffers)]).items;
     expect(Buffer.concat(decoded).equals(Buffer.concat(items))).toBe(true);
