@@ -58,7 +58,7 @@ const RULES = [
   [
     'programs',
     '^(src|cli)/',
-    '^cli/(main|kubectl-kpw|kubectl-complete-kpw)\\.ts$',
+    '^cli/(main|kubectl-kpw|kubectl-complete-kpw|listens)\\.ts$',
     'nothing imports a program',
   ],
   ['src', '^src/', `^(cli/|${AROUND})`, 'the product knows nothing of what is around it'],

@@ -1,6 +1,6 @@
 /**
- * Builds dist/: main.js, kubectl-kpw.js, kubectl_complete-kpw.js and demo.js, the parts that they load, the page, and
- * the licences of their packages.
+ * Builds dist/: main.js, listens.js, kubectl-kpw.js, kubectl_complete-kpw.js and demo.js, the parts that they load, the
+ * page, and the licences of their packages.
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -109,9 +109,11 @@ rmSync(building, { recursive: true, force: true });
 const inputs = new Set(await buildPage(building));
 const { metafile } = await build({
   absWorkingDir: root,
-  // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
+  // The programs of package.json, `bin`, that of the startup probe, and the demo, which the command `demo` imports. The
+  // Dockerfile has no demo/.
   entryPoints: {
     main: 'cli/main.ts',
+    listens: 'cli/listens.ts',
     'kubectl-kpw': 'cli/kubectl-kpw.ts',
     'kubectl_complete-kpw': 'cli/kubectl-complete-kpw.ts',
     ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { listeningSockets } from '../../src/client/system/proc-net-tcp.ts';
+import { processListens } from '../../src/client/system/proc-net-tcp.ts';
 import { eventually } from '../support/eventually.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 
@@ -13,7 +13,7 @@ import { spawnMortal } from '../support/process/mortal-child.ts';
 const root = resolve(import.meta.dirname, '../..');
 const MAIN = join(root, 'cli/main.ts');
 const FLAG = '--disable-sigusr1';
-const INSPECTOR = { host: '127.0.0.1', port: 9229 };
+const INSPECTOR = 9229;
 /** The bit of SIGUSR1, number 10, in the masks of /proc. */
 const SIGUSR1_BIT = 1 << 9;
 
@@ -30,19 +30,6 @@ function handlesSignal(pid = 0): boolean {
   return (Number.parseInt(mask.slice(-8), 16) & SIGUSR1_BIT) !== 0;
 }
 
-/** Inodes of the sockets that a process has open. */
-function socketsOf(pid = 0): string[] {
-  const folder = `/proc/${pid}/fd`;
-  return readdirSync(folder).flatMap((fd) => {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(join(folder, fd)))?.[1] ?? [];
-    } catch {
-      // It has been closed.
-      return [];
-    }
-  });
-}
-
 test.each([
   ['image/kube-proxy-wrapper', /^#!\/nodejs\/bin\/node (.*)/],
   ['package.json', /"demo": "node (\S+) /],
@@ -50,7 +37,7 @@ test.each([
   expect(pattern.exec(readFileSync(join(root, name), 'utf8'))?.[1]).toBe(FLAG);
 });
 
-test.each(['cli/main.ts', 'cli/kubectl-kpw.ts', 'cli/kubectl-complete-kpw.ts'])(
+test.each(['cli/main.ts', 'cli/kubectl-kpw.ts', 'cli/kubectl-complete-kpw.ts', 'cli/listens.ts'])(
   '%s closes the inspector first',
   (name) => {
     const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
@@ -70,7 +57,6 @@ test.each([
   await started;
   child.kill('SIGUSR1');
   await delay(1_000);
-  const opened = socketsOf(child.pid);
-  expect(listeningSockets(INSPECTOR).filter(({ inode }) => opened.includes(inode))).toEqual([]);
+  expect(processListens(child.pid ?? 0, INSPECTOR)).toBe(false);
   expect([child.exitCode, child.signalCode]).toEqual([null, null]);
 });

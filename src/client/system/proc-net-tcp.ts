@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { type Address, shortForm } from '../../util/address.ts';
 
 /** State of a listening socket (include/net/tcp_states.h). */
@@ -30,6 +30,24 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
  */
 export function ownListeners(address: Address, userId = process.geteuid?.()): ListeningSocket[] {
   return listeningSockets(address).filter(({ user }) => user === userId);
+}
+
+/** Whether a process of this user listens at a port, whoever shares it. Throws if there is no such process. */
+export function processListens(pid: number, port: number): boolean {
+  const [host = ''] = ANY_HOSTS;
+  const sockets = listeningSockets({ host, port }).map(({ inode }) => `socket:[${inode}]`);
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).some((fd) => sockets.includes(readLink(`${folder}/${fd}`)));
+}
+
+/** Empty if the file has been closed since its folder was read. */
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
 }
 
 /**

@@ -1,7 +1,13 @@
+import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
-import { listeningSockets, parseSocket } from '../../../src/client/system/proc-net-tcp.ts';
+import {
+  listeningSockets,
+  parseSocket,
+  processListens,
+} from '../../../src/client/system/proc-net-tcp.ts';
 import { listeningSockets as openSockets } from '../../support/http/listening-sockets.ts';
+import { spawnMortal } from '../../support/process/mortal-child.ts';
 
 const { servers, listen } = openSockets();
 
@@ -34,6 +40,18 @@ describe('listeningSockets()', () => {
     const all = await listen('0.0.0.0');
     expect(listeningSockets({ host: '127.0.0.1', port: all })).toHaveLength(1);
   });
+});
+
+test('processListens() is about one process alone', async () => {
+  const port = await listen('127.0.0.1');
+  const other = spawnMortal('sleep', ['60'], { stdout: 'inherit' });
+  await once(other, 'spawn');
+  const both = [process.pid, other.pid ?? 0];
+  expect(both.map((pid) => processListens(pid, port))).toEqual([true, false]);
+  other.kill('SIGKILL');
+  await once(other, 'close');
+  servers.splice(0)[0]?.close();
+  expect(processListens(process.pid, port)).toBe(false);
 });
 
 test('parseSocket() parses addresses of both families, and mapped ones as IPv4', () => {

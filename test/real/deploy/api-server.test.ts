@@ -188,8 +188,9 @@ function withoutSidecar({ restartPolicy, startupProbe, ...container }: Container
 
 /** With the Pod's security context of the base moved to the container. */
 function withPodContext({ container, pod }: { container: Container; pod: object }): Container {
+  const { startupProbe: _forRollOuts, ...rest } = container;
   const text = JSON.stringify({
-    ...container,
+    ...rest,
     args: container.args.filter((arg: string) => !arg.startsWith('--handover-seconds=')),
     securityContext: { ...pod, ...container.securityContext },
   });

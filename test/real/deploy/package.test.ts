@@ -53,6 +53,7 @@ test('the package brings all that it needs, and nothing else', () => {
     'dist/demo.js',
     'dist/kubectl-kpw.js',
     'dist/kubectl_complete-kpw.js',
+    'dist/listens.js',
     'dist/main.js',
     'dist/page.json',
     'docs',

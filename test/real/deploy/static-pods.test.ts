@@ -50,6 +50,8 @@ test('the static Pod of the wrapper differs from the DaemonSet only in the sourc
   } = only(parseObjects(yaml), 'DaemonSet').spec.template.spec;
   const [container] = spec.containers;
   const [run, config, _handover, ...others] = container.args;
+  // For a Pod beside the one before it.
+  delete container.startupProbe;
   container.args = [run, config, '--kubeconfig=/etc/kube-proxy-wrapper/kubeconfig', ...others];
   container.env = container.env.filter(({ name }: Named) => name === 'NODE_NAME');
   spec.volumes = spec.volumes.map((each: Named) =>
