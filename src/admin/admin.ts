@@ -29,14 +29,12 @@ export interface AdminOptions {
   readonly logger: Logger;
   /** Destination of the logger. Default: one that loses no line. */
   readonly log?: LogLosses;
-  /** Aborts when the process is told to stop. Default: it never is. */
-  readonly stop?: AbortSignal;
 }
 
 /** Starts the admin listener of a wrapper. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { address, listenerLimits, proxy, logger, log, stop } = options;
+  const { address, listenerLimits, proxy, logger, log } = options;
   const { listeners } = proxy;
-  const onRequest = createAdminHandler(proxy, logger, log, stop);
+  const onRequest = createAdminHandler(proxy, logger, log);
   return await startAdminListener({ address, listenerLimits, listeners, onRequest });
 }

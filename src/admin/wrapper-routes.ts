@@ -23,12 +23,7 @@ const PATHS =
   '/, /node, /explain, /decisions, /diff, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
 
 /** Returns what answers the requests of the admin listener of one node. */
-export function createAdminHandler(
-  proxy: ProxyState,
-  logger: Logger,
-  log?: LogLosses,
-  stop?: AbortSignal,
-) {
+export function createAdminHandler(proxy: ProxyState, logger: Logger, log?: LogLosses) {
   const reader = new NodeReader(proxy);
   const rules = new KernelRules(reader);
   const metrics = metricsRoute(createMetrics(reader, log, rules));
@@ -44,7 +39,7 @@ export function createAdminHandler(
         return await metrics();
       },
     ],
-    ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy, stop)))],
+    ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy)))],
     ['/node', () => jsonAnswer(JSON.stringify(nodeDetails(reader)))],
     ['/views', () => jsonAnswer(serializeQueries(completeQueries(proxy)))],
     ['/flush', () => flush(proxy)],

@@ -134,7 +134,7 @@ async function start(
     certificate,
     parts,
   );
-  const url = await listen(options, { upstream, views, listeners });
+  const url = await listen(options, { views, listeners });
   parts.defer(async () => {
     if (listeners.watches > 0) await views.reachNewest();
   });
@@ -170,14 +170,13 @@ async function connect(options: RelayOptions, parts: AsyncDisposableStack) {
 
 /** Listens, as soon as this process can answer as well as another one that listens on the same address. */
 async function listen(
-  { logger, signal = new AbortController().signal, isLastProcessWell }: RelayOptions,
-  { upstream, views, listeners }: Omit<Relay, 'url' | 'close'>,
+  { logger, signal = new AbortController().signal }: RelayOptions,
+  { views, listeners }: Pick<Relay, 'views' | 'listeners'>,
 ): Promise<string> {
   const { queries } = views;
   const { addresses } = listeners;
   const acquire = (query: Query) => views.acquire(query, ANYONE);
-  const going = { isLastProcessWell, serverState: upstream.serverState };
-  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
+  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   const { https = '' } = await listeners.listen();
   return https;
 }

@@ -6,7 +6,6 @@ import { startRelay } from '../relay/relay.ts';
 import { relayProblem } from '../relay/relay-reading.ts';
 import { warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
-import { isLastRelayReady } from './running-process.ts';
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
 export async function runRelay(flags: RawSettings, configFile: string | undefined): Promise<void> {
@@ -21,7 +20,6 @@ async function start(options: RunOptions): Promise<void> {
     https,
     credentials,
     drainMs: DRAIN_MS,
-    isLastProcessWell: async () => await isLastRelayReady(address),
     signal: signals.stop,
     logger,
   });

@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../server/node-proxy.ts';
 import { abortable } from '../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { createLastProcessFlush, isLastProcessWell, readOpenViews } from './running-process.ts';
+import { createLastProcessFlush, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady, warnOfDeprecated } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -101,7 +101,6 @@ async function startWrapper(options: RunOptions): Promise<void> {
     // Another process serves this node meanwhile: it has not booted.
     relayWaitMs: queries === undefined ? relayWait(settings) : undefined,
     flushLastProcess,
-    isLastProcessWell: async () => await isLastProcessWell(admin),
     drainMs: DRAIN_MS,
     signal: signals.stop,
     logger,
@@ -122,7 +121,6 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
       proxy,
       logger,
       log,
-      stop: signals.stop,
     });
     const { url, httpsUrl } = proxy;
     const apiServer = proxy.upstream.address;

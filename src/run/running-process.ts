@@ -78,28 +78,6 @@ export function createLastProcessFlush(
   };
 }
 
-/**
- * Whether a process of this user that listens at the admin address receives changes from the API server, and was not
- * told to stop. Never rejects.
- *
- * @param userId default: the user of this process
- */
-export async function isLastProcessWell(
-  admin: ListenAddress,
-  userId = process.geteuid?.(),
-): Promise<boolean> {
-  if (!isShareable(admin) || ownListeners(admin, userId).length === 0) return false;
-  const version = await versionOf(admin);
-  return RECEIVES.test(version) && !/"isStopping":true\b/.test(version);
-}
-
-/** The same of a relay, which is ready while it receives changes. Never rejects. */
-export async function isLastRelayReady(admin: ListenAddress): Promise<boolean> {
-  if (!isShareable(admin) || ownListeners(admin).length === 0) return false;
-  const signal = AbortSignal.timeout(RESPONSE_MS);
-  return (await boundedRequest({ ...admin, path: '/readyz', signal })).status === 200;
-}
-
 const RECEIVES = /"receivesChanges":true\b/;
 
 /** The response of /version; empty if there is none. */

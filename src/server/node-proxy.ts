@@ -93,8 +93,6 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   >;
   /** See SnapshotFolderOptions. */
   readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
-  /** Whether the process that this one replaces receives changes and goes on; default: it does not. */
-  readonly isLastProcessWell?: () => Promise<boolean>;
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
   readonly localRuntime?: Pick<LocalRuntimeOptions, 'socket' | 'graceMs' | 'settleMs'>;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
@@ -336,16 +334,13 @@ async function openLocalRuntime(
 async function listen(
   options: NodeProxyOptions,
   listeners: Listeners,
-  { views, upstream: { serverState } }: Pick<NodeProxy, 'views' | 'upstream'>,
+  { views }: Pick<NodeProxy, 'views'>,
 ) {
   const { logger, signal = new AbortController().signal } = options;
   const { queries = currentKubeProxyQueries(options.nodeName) } = options;
   const { addresses } = listeners;
   const acquire = (query: Query) => views.acquire(query);
-  const { isLastProcessWell } = options;
-  const failure = () => views.ownNodeError;
-  const going = { isLastProcessWell, failure, serverState };
-  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
+  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
   return listeners.listen();
 }

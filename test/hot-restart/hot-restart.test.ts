@@ -205,7 +205,6 @@ describe('a planned restart', () => {
     const settings = { handoverSeconds: 3, stateDir: join(folder, 'state') };
     const last = await listening(settings);
     await eventually(async () => (await listed()).addresses, ['10.0.0.1']);
-    // One that answers nothing at all would end the next process.
     server.hold(({ path, query }) => query.get('watch') === null && !path.endsWith('/nodes'));
     const next = start(settings);
     await next.logged(ONLY_A_SNAPSHOT);
@@ -279,32 +278,25 @@ describe('a planned restart', () => {
     expect(await list()).toBe(200);
   });
 
-  // The last process answers its probes, so an update took it for ready and went on from node to node.
+  // A Pod of it is not started until it listens (listens.test.ts), so an update stops there.
   test.each<[what: string, url: () => Promise<string>]>([
     ['is not there', nobody],
     ['accepts, and never answers,', silence],
   ])(
-    'a next process whose API server %s ends before it counts as available',
+    'a next process whose API server %s listens only when the last one has ended',
     async (_, url) => {
-      await listening({ handoverSeconds: 600 });
+      const last = await listening({ handoverSeconds: 2 });
       const next = start({}, kubeconfigOf(await url()));
-      const patience = { signal: AbortSignal.timeout(20_000) };
-      expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+      await next.logged(NOT_YET_LISTENING);
+      const stopped = last.stop();
+      await last.logged('stopping');
       expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
-      expect(await list()).toBe(200);
+      expect(await stopped).toBe(0);
+      await next.logged(STOPPED_TOO_SOON);
+      await next.logged('listening');
     },
     30_000,
   );
-
-  // As when its Pod was deleted: otherwise nothing would listen after the end of the last one.
-  test('it does not end if the last process was told to stop', async () => {
-    const last = await listening({ handoverSeconds: 9 });
-    const next = start({}, kubeconfigOf(await nobody()));
-    const stopped = last.stop();
-    await next.logged('listening');
-    expect(await stopped).toBe(0);
-    expect(next.lines.map(({ msg }) => msg)).toContain(STOPPED_TOO_SOON);
-  }, 30_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'a next process that gets %s before it listens ends with code 0, and the last one continues',

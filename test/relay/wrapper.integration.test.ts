@@ -132,17 +132,6 @@ test('the next relay on a port listens when it can answer', async () => {
   expect([next.views.problem, ownListeners(address).length]).toEqual([undefined, 2]);
 });
 
-test('it ends if the API server answers nothing, and the relay before it is ready', async () => {
-  const [port = 0] = await freePorts(1);
-  await listen('127.0.0.1', port);
-  const silent = `http://127.0.0.1:${await listen('127.0.0.1')}`;
-  const isLastProcessWell = async (): Promise<boolean> => true;
-  await expect(useRelayOf(silent, files, { isLastProcessWell }, port)).rejects.toMatchObject({
-    code: 'InvalidSettings',
-    message: expect.stringMatching(/stays; this one is not: the API server has not answered yet/),
-  });
-}, 30_000);
-
 test('watches of a relay that is replaced go on at the next one, however old their last bookmark is', async () => {
   const other = useCluster({ bookmarkIntervalMs: 3_600_000 });
   putService(other, 'web', ['site']);

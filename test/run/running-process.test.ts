@@ -5,12 +5,7 @@ import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { currentKubeProxyQueries } from '../../src/client/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/client/api/query-json.ts';
-import {
-  createLastProcessFlush,
-  isLastProcessWell,
-  isLastRelayReady,
-  readOpenViews,
-} from '../../src/run/running-process.ts';
+import { createLastProcessFlush, readOpenViews } from '../../src/run/running-process.ts';
 
 const NODE = 'edge-1';
 const servers: Server[] = [];
@@ -178,39 +173,4 @@ describe('createLastProcessFlush()', () => {
     await createLastProcessFlush(admin, flushOptions((process.geteuid?.() ?? 0) + 1))();
     expect(paths).toEqual(['POST /flush']);
   });
-});
-
-describe('isLastProcessWell()', () => {
-  const asking = async (version: object, ...user: [userId?: number]) => {
-    const server = createHttpServer((_request, response) => {
-      response.setHeader('connection', 'close');
-      response.end(JSON.stringify(version));
-    }).listen(0, '127.0.0.1');
-    servers.push(server);
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    return await isLastProcessWell({ host: '127.0.0.1', port, reusePort: true }, ...user);
-  };
-
-  test('a process that receives changes is, also of 1.1.0, unless it was told to stop', async () => {
-    const well = { node: NODE, receivesChanges: true };
-    expect(await asking(well)).toBe(true);
-    expect(await asking({ ...well, isStopping: false })).toBe(true);
-    expect(await asking({ ...well, isStopping: true })).toBe(false);
-    expect(await asking({ ...well, receivesChanges: false })).toBe(false);
-  });
-
-  // Otherwise a local process without rights could end each wrapper that starts.
-  test('one of another user is not', async () => {
-    const other = (process.geteuid?.() ?? 0) + 1;
-    expect(await asking({ node: NODE, receivesChanges: true }, other)).toBe(false);
-  });
-});
-
-test.each([
-  ['HTTP/1.1 200 OK', true],
-  ['HTTP/1.1 503 Service Unavailable', false],
-])('isLastRelayReady() of a relay that answers %s is %s', async (head, isReady) => {
-  const port = await startNeighbour(respond('', head));
-  expect(await isLastRelayReady({ host: '127.0.0.1', port, reusePort: true })).toBe(isReady);
 });

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { WrapperError } from '../../errors.ts';
+import type { WrapperError } from '../../errors.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { REQUEST_ENDS, type RequestEnd, type ServerFailure } from '../api/request-end.ts';
@@ -61,7 +61,6 @@ export class ServerState {
   /** When it last sent a usable response; monotonic. */
   #usableAt = Number.NEGATIVE_INFINITY;
   #answered = false;
-  #hasResponded = false;
   /** The failure that the log has; undefined: none since it last answered. Failures of relays are not in it. */
   #logged: ServerFailure | undefined;
   #isGivenUp = false;
@@ -102,13 +101,6 @@ export class ServerState {
     return this.#answered;
   }
 
-  /** Why nothing is known of it; undefined: something has arrived, such as the beginning of a list or a refusal. */
-  get silence(): WrapperError | undefined {
-    if (this.#hasResponded) return undefined;
-    if ('error' in this.#condition) return this.#condition.error;
-    return new WrapperError('Unreachable', 'the API server has not answered yet');
-  }
-
   /** Whether a query has waited for it long enough at the start, and it has given no usable response since. */
   get isGivenUp(): boolean {
     return this.#isGivenUp;
@@ -139,11 +131,6 @@ export class ServerState {
   reportContact(): void {
     this.#contactAt = this.#clock.now();
     this.#byteAt = this.#contactAt;
-  }
-
-  /** Reports that the head of a response has arrived, whatever its status. */
-  reportResponse(): void {
-    this.#hasResponded = true;
   }
 
   /** Reports how a request ended that was answered. Only an answer of the API server shows anything here. */

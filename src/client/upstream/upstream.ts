@@ -246,7 +246,6 @@ export class Upstream {
           ? await abortable(this.#options.credentials.headers(), signal)
           : { authorization };
       const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
-      this.serverState.reportResponse();
       const onBytes = (): void => {
         if (statusCode === 200) this.serverState.reportContact();
       };

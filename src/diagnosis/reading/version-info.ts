@@ -12,8 +12,6 @@ export interface VersionInfo {
   readonly node: string;
   /** A watch of the API server is open. */
   readonly receivesChanges: boolean;
-  /** It was told to stop. It may wait for the next process. */
-  readonly isStopping: boolean;
 }
 
 /** What each response about this node has: the version of the wrapper, and the age of the data. */
@@ -22,14 +20,12 @@ export interface ResponseHead {
   readonly data: DataAge;
 }
 
-/** @param stop aborts when the process is told to stop; default: it never is */
-export function versionInfo({ topology, upstream }: ShownState, stop?: AbortSignal): VersionInfo {
+export function versionInfo({ topology, upstream }: ShownState): VersionInfo {
   return {
     version: VERSION,
     nodeVersion: process.version,
     node: topology.nodeName,
     receivesChanges: upstream.serverState.isWatched,
-    isStopping: stop?.aborted === true,
   };
 }
 

@@ -88,12 +88,6 @@ export class ViewRegistry {
     return this.#ownNode.lastLabels;
   }
 
-  /** Why the own Node has not been read yet; undefined: it has been, or nothing has failed. */
-  get ownNodeError(): WrapperError | undefined {
-    if (this.#ownNode.exists) return undefined;
-    return this.#views.find(ownNodeQuery(this.#options.topology.nodeName))?.source.status.error;
-  }
-
   /** The open views. */
   get sources(): readonly ViewSource[] {
     return this.#views.sources;

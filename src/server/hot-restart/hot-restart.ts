@@ -11,8 +11,7 @@ import { addressText, type ListenAddress } from '../../util/address.ts';
  * 1. The next process starts, and reads from the admin port of the old process which views it has open.
  * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
  *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
- *    If the API server lets it not even read its Node, or answers nothing, and the old process is well, it ends with
- *    an error.
+ *    However long that takes, the old process serves: meanwhile the startup probe of the next one fails (listens.ts).
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
  * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
  * 5. Clients connect to the next process. A watch that resumes there gets 410, and its client lists again.
@@ -20,15 +19,6 @@ import { addressText, type ListenAddress } from '../../util/address.ts';
  */
 
 const TAKEOVER_POLL_MS = 50;
-/**
- * A process that has not read its Node by this time after its start, because that failed, gives up, in milliseconds.
- * Less than minReadySeconds (10 s): the old process answers the probes of this one, and would be stopped then.
- */
-const GIVE_UP_MS = 7_000;
-/** An API server that has not answered this process in this time of its wait will not, in milliseconds. */
-const ANSWER_MS = 6_000;
-/** Time between two looks for a failure, in milliseconds. */
-const FAILURE_POLL_MS = 1_000;
 /** Time between two checks for a shared port, in milliseconds. */
 const SHARED_PORT_POLL_MS = 60_000;
 /** Warn after this many checks in a row. A planned restart takes less time. */
@@ -41,25 +31,17 @@ const SHARED_PORT_CHECKS = 5;
  *
  * Also resolves when the other process stops earlier: then it is better to listen and let requests wait than to
  * refuse connections. Resolves immediately if no other process listens.
- * Rejects with the reason of the signal if it aborts during the wait, and with `InvalidSettings` if this process cannot
- * do the work of the other one. An orchestrator then keeps the other one, and goes no further.
+ * Rejects with the reason of the signal if it aborts during the wait.
  */
 export async function waitUntilReadyToListen(options: {
   readonly addresses: readonly ListenAddress[];
   /** What the clients of the other process read, as far as it is known. */
   readonly queries: readonly Query[];
   readonly acquire: (query: Query) => ViewLease;
-  /** Whether the other process is served by the API server, and goes on; default: it is not. */
-  readonly isLastProcessWell?: (() => Promise<boolean>) | undefined;
-  /** Why this process cannot do the work that the other one still does; default: it can. */
-  readonly failure?: () => WrapperError | undefined;
-  /** Whether the API server has answered this process at all; default: it is not asked. */
-  readonly serverState?: { readonly silence: WrapperError | undefined };
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, queries, acquire, isLastProcessWell, failure, serverState } = options;
-  const { signal, logger } = options;
+  const { addresses, queries, acquire, signal, logger } = options;
   if (!anotherListens(addresses)) return;
   const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
@@ -69,19 +51,10 @@ export async function waitUntilReadyToListen(options: {
   // A view that the API server refuses was never complete in the other process either.
   const countWaiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
-  const begin = performance.now();
-  const findError = (): WrapperError | undefined =>
-    failure?.() ?? (performance.now() - begin < ANSWER_MS ? undefined : serverState?.silence);
-  let nextCheck = GIVE_UP_MS;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
       await delay(TAKEOVER_POLL_MS);
       signal.throwIfAborted();
-      // Since the start of the process.
-      if (performance.now() < nextCheck) continue;
-      nextCheck = performance.now() + FAILURE_POLL_MS;
-      const error = findError();
-      if (error !== undefined && (await isLastProcessWell?.())) throw unserved(error);
     }
     const waiting = countWaiting();
     if (waiting > 0) {
@@ -140,11 +113,6 @@ export async function warnOfSharedPort(
     const { message: err } = error as Error;
     logger.warn({ err }, 'cannot check whether another process listens on the same addresses');
   }
-}
-
-function unserved(error: WrapperError): WrapperError {
-  const message = `the running process is served by the API server, and stays; this one is not: ${error.message}`;
-  return new WrapperError('InvalidSettings', message, { cause: error });
 }
 
 function anotherListens(addresses: readonly ListenAddress[]): boolean {

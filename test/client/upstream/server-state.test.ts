@@ -59,15 +59,6 @@ describe('the API server', () => {
     expect([state.lastContactAt, state.lastByteAt]).toEqual([contact + 2, contact + 2]);
   });
 
-  test('is silent until a response begins, whatever its status', () => {
-    state.reportContact();
-    expect(state.silence?.message).toBe('the API server has not answered yet');
-    fail();
-    expect(state.silence).toBe(gone);
-    state.reportResponse();
-    expect(state.silence).toBeUndefined();
-  });
-
   test('is unreachable since the first failure, until a usable response', () => {
     expect([state.condition.name, state.unreachableSince]).toEqual(['unknown', undefined]);
     expect(fail()).toBe(true);
