@@ -1,10 +1,16 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { KubeObject } from '../../../harness/api-server/api.ts';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
-import { createWeb, type Web } from '../../../harness/cluster/web.ts';
+import {
+  environmentOf,
+  type SILENCES,
+  startSilentServers,
+} from '../../../harness/cluster/silent-server.ts';
+import { createWeb, isReady, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { poll } from '../../../harness/poll.ts';
@@ -157,6 +163,77 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
     while (performance.now() < end) expect(await status()).toMatch(stuck);
     await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
     await says(/^3 of 3 nodes are well$/m);
+  });
+
+  const WRAPPER = 'app.kubernetes.io%2Fname%3Dkube-proxy-wrapper';
+  /** Longer than minReadySeconds, and than a slow machine takes to make the Pod before end. */
+  const HUNG_MS = 25_000;
+  type Silence = keyof typeof SILENCES;
+
+  beforeAll(() => startSilentServers(cluster));
+
+  const rollOut = async (silence: Silence, rollingUpdate: object) => {
+    const env = Object.entries(environmentOf(silence)).map(([name, value]) => ({
+      name,
+      value,
+      valueFrom: null,
+    }));
+    const template = { spec: { containers: [{ name: 'kube-proxy-wrapper', env }] } };
+    const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate }, template } });
+    await workspace.run(`kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '${patch}'`);
+  };
+
+  /** Waits until the new Pod has run for so long without a crash, and expects these Pods, without those that end. */
+  const untilHung = async (silence: Silence, expected: readonly string[]) => {
+    const { KUBERNETES_SERVICE_PORT: port } = environmentOf(silence);
+    const isNew = ({ spec }: KubeObject) => JSON.stringify(spec).includes(`"${port}"`);
+    const pods = async () => {
+      const found = await cluster.admin.list(
+        `/api/v1/namespaces/kube-system/pods?labelSelector=${WRAPPER}`,
+      );
+      const all = found.filter(({ metadata }) => !('deletionTimestamp' in metadata));
+      const words = (pod: KubeObject) =>
+        `${isNew(pod) ? 'new' : 'old'}${isReady(pod) ? ', ready' : ''}`;
+      const [container] = all.find(isNew)?.status?.containerStatuses ?? [];
+      const startedAt = container?.state?.running?.startedAt;
+      return {
+        each: all.map(words).sort(),
+        crashes: container?.restartCount ?? 0,
+        ranMs: startedAt === undefined ? 0 : Date.now() - Date.parse(startedAt),
+      };
+    };
+    const { value } = await poll(pods, ({ ranMs }) => ranMs > HUNG_MS, {
+      timeoutMs: 120_000,
+      intervalMs: 500,
+      what: 'the new Pod runs',
+    });
+    expect(value).toMatchObject({ each: expected, crashes: 0 });
+  };
+
+  const goesBack = async () => {
+    await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
+    await rolledOut(cluster, 'kube-proxy-wrapper');
+    await says(/^3 of 3 nodes are well$/m);
+  };
+
+  // The Pod before answers the HTTP probes of the next one, which counted as available after minReadySeconds.
+  describe('a roll-out to an API server that accepts all requests, and answers', () => {
+    test.each(['nothing', 'no list of Services'] as const)(
+      '%s stops with maxSurge at its first node, whose Pod before it serves, and goes back',
+      async (silence) => {
+        await rollOut(silence, { maxSurge: 1, maxUnavailable: 0 });
+        await untilHung(silence, ['new', 'old, ready', 'old, ready', 'old, ready']);
+        await web.followsChanges();
+        await goesBack();
+      },
+    );
+
+    test('nothing stops with maxUnavailable at its first node, which keeps its rules, and goes back', async () => {
+      await rollOut('nothing', { maxSurge: 0, maxUnavailable: 1 });
+      await untilHung('nothing', ['new', 'old, ready', 'old, ready']);
+      await web.stays();
+      await goesBack();
+    });
   });
 
   test('says that a node without a wrapper has none', async () => {
