@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getStatus } from '../../harness/api-server/http-status.ts';
 import { makeServingCert } from '../../harness/api-server/serving-cert.ts';
+import { send } from '../../harness/hostile/http.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
-import { PROGRAM } from '../../harness/node/program.ts';
+import { isReadyForKubeProxy, PROGRAM } from '../../harness/node/program.ts';
 import {
   type ManagedProcess,
   startProcess,
@@ -200,6 +200,9 @@ async function start(
   const metrics = name === 'relay' ? undefined : `${admin}/metrics`;
   const started: Soaked = { name, managed, url, metrics };
   soaked.push(started);
-  await waitUntilReady(managed, async () => (await getStatus(`${admin}/readyz`)) === 200);
+  await waitUntilReady(managed, async () => {
+    const answer = await send(`${admin}/readyz`);
+    return name === 'relay' ? answer.status === 200 : isReadyForKubeProxy(answer);
+  });
   return started;
 }

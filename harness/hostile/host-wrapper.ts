@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
-import { getStatus } from '../api-server/http-status.ts';
 import { writeServingFiles } from '../certificates.ts';
 import { freePorts } from '../network/free-port.ts';
-import { PROGRAM, runArgs } from '../node/program.ts';
+import { isReadyForKubeProxy, PROGRAM, runArgs } from '../node/program.ts';
 import { startProcess, waitUntilReady } from '../process/managed-process.ts';
 import { runCommand } from '../process/run-command.ts';
 import { type SendOptions, send } from './http.ts';
@@ -20,7 +19,7 @@ export interface HostWrapperOptions {
   readonly https?: boolean;
   /** A command that it is run by, such as `nsenter` with its flags. */
   readonly runBy?: readonly string[];
-  /** Wait until /readyz answers 200. Default true. */
+  /** Wait until a kube-proxy can connect. Default true. */
   readonly wait?: boolean;
 }
 
@@ -56,7 +55,7 @@ export async function startHostWrapper(options: HostWrapperOptions) {
     rmSync(folder, { recursive: true, force: true });
   };
   if (wait) {
-    const isReady = async (): Promise<boolean> => (await getStatus(`${adminUrl}/readyz`)) === 200;
+    const isReady = async () => isReadyForKubeProxy(await send(`${adminUrl}/readyz`));
     await waitUntilReady(managed, isReady).catch(async (error: unknown) => {
       await stop();
       throw error;

@@ -26,3 +26,9 @@ export function runArgs(flags: RunFlags): string[] {
   const identity = ['--kubeconfig', kubeconfig, '--node-name', nodeName];
   return ['run', ...identity, '--listen', listen, '--admin-listen', adminListen, ...config];
 }
+
+/** Whether a wrapper has all that it can have before a kube-proxy connects, by its answer to /readyz. */
+export function isReadyForKubeProxy(answer: { readonly body: string } | undefined): boolean {
+  const { body = '' } = answer ?? {};
+  return body.includes('readyz check') && !/^\[-\](?!kube-proxy )/m.test(body);
+}

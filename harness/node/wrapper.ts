@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { NodeNetns } from '../network/node-netns.ts';
 import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
-import { PROGRAM, runArgs } from './program.ts';
+import { isReadyForKubeProxy, PROGRAM, runArgs } from './program.ts';
 
 export interface WrapperOptions {
   readonly netns: NodeNetns;
@@ -21,7 +21,7 @@ export interface WrapperOptions {
   readonly program?: string;
   /** A command that it is run by, such as `nsenter` with its flags. */
   readonly runBy?: readonly string[];
-  /** Wait until /readyz answers 200. Default true. */
+  /** Wait until a kube-proxy can connect. Default true. */
   readonly wait?: boolean;
 }
 
@@ -47,7 +47,7 @@ export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
     args,
     logFile: resolve(netns.folder, `${name}.log`),
   });
-  const readyz = async () => (await netns.httpGet(`${adminUrl}/readyz`))?.status === 200;
-  if (wait) await waitUntilReady(managed, readyz);
+  const isReady = async () => isReadyForKubeProxy(await netns.httpGet(`${adminUrl}/readyz`));
+  if (wait) await waitUntilReady(managed, isReady);
   return { ...managed, url: `http://${listen}`, adminUrl };
 }

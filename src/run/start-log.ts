@@ -20,10 +20,7 @@ export function warnOfDeprecated(logger: Logger, { relays }: Settings): void {
   );
 }
 
-/**
- * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is
- * watched then. Rejects when the signal aborts.
- */
+/** Logs once when /readyz is green for the first time, with what is watched then. Rejects when the signal aborts. */
 export async function logWhenReady(options: {
   readonly proxy: ProxyState;
   readonly logger: Logger;
@@ -31,17 +28,15 @@ export async function logWhenReady(options: {
 }): Promise<void> {
   const { proxy, logger, signal } = options;
   await pollUntil(() => isReady(proxy), signal);
-  logger.info({ apiServer: proxy.upstream.address }, 'ready');
-  const hasEndpoints = () => proxy.views.sources.some(({ projection }) => projection !== undefined);
-  await pollUntil(() => hasEndpoints() && isReady(proxy), signal);
-  const { views, topology, clusterWatchers } = proxy;
+  const { views, topology, clusterWatchers, upstream } = proxy;
   const watched = [...views.sources, ...clusterWatchers];
   logger.info(
     {
+      apiServer: upstream.address,
       watches: watched.map(({ query }) => queryPath(query)),
       nodeSets: [...topology.nodeSets.keys()],
       services: [...topology.policies.services()].length,
     },
-    'endpoints are served: all that is watched has arrived',
+    'ready',
   );
 }

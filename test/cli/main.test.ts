@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
+import { CURRENT_SLICES } from '../../src/client/api/kube-proxy-queries.ts';
 import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch } from '../support/guarantees/watch-recorder.ts';
@@ -106,10 +107,11 @@ describe('kube-proxy-wrapper', () => {
     writeFileSync(kubeconfig, kubeconfigFor(await useCluster().listen()));
     const { logged, stop } = useProcess(kubeconfig);
     const { listen, admin } = await logged('listening');
-    const watch = await recordWatch(
-      `${listen}/apis/discovery.k8s.io/v1/endpointslices`,
-      STREAMING_LIST,
-    );
+    const { labelSelector } = CURRENT_SLICES;
+    const watch = await recordWatch(`${listen}/apis/discovery.k8s.io/v1/endpointslices`, {
+      ...STREAMING_LIST,
+      labelSelector,
+    });
     await watch.until(1);
     const ready = async () => (await fetch(`${admin}/readyz`)).status;
     await eventually(ready, 200);

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
+import { CURRENT_SLICES } from '../../src/client/api/kube-proxy-queries.ts';
+import { queryPath } from '../../src/client/api/query.ts';
 import { VERSION } from '../../src/version.ts';
+import { ACCEPT } from '../support/guarantees/watch-recorder.ts';
 import { useProcess } from '../support/process/use-process.ts';
 import type { WrapperProcess } from '../support/process/wrapper-process.ts';
 import { useFolder } from '../support/use-folder.ts';
@@ -29,12 +32,16 @@ function start(settings: Record<string, unknown> = {}): WrapperProcess {
   return useProcess(kubeconfig, '--config', config);
 }
 
+/** Opens the views of kube-proxy. */
+async function readAsKubeProxy(url: string): Promise<void> {
+  await fetch(url + queryPath(CURRENT_SLICES), { headers: { accept: ACCEPT.protobuf } });
+}
+
 test('the log says what starts, with which settings, what is watched, and when it is ready', async () => {
   const { lines, logged } = start({ maxViews: 7, logLevel: 'info' });
-  expect(await logged('ready')).toMatchObject({ apiServer: new URL(url).host });
   const { listen, apiServer } = await logged('listening');
   expect(apiServer).toBe(new URL(url).host);
-  await fetch(`${listen}/apis/discovery.k8s.io/v1/endpointslices`);
+  await readAsKubeProxy(String(listen));
   expect(lines[0]).toMatchObject({
     level: 'info',
     time: expect.stringMatching(ISO),
@@ -45,22 +52,19 @@ test('the log says what starts, with which settings, what is watched, and when i
     settings: { maxViews: 7, listen: '127.0.0.1:0' },
   });
   expect(lines[0]?.settings).not.toHaveProperty('logLevel');
-  expect(await logged('endpoints are served: all that is watched has arrived')).toMatchObject({
+  expect(await logged('ready')).toMatchObject({
+    apiServer: new URL(url).host,
     services: 1,
     nodeSets: ['site=a'],
     watches: expect.arrayContaining([expect.stringContaining('endpointslices')]),
   });
 });
 
-const KUBE_PROXY = new URLSearchParams({ labelSelector: '!service.kubernetes.io/headless' });
-
 test('a changed decision is logged with its cause, because the journal ends with the process', async () => {
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
   const { logged } = start();
   const { listen } = await logged('listening');
-  await fetch(`${listen}/apis/discovery.k8s.io/v1/endpointslices?${KUBE_PROXY}`, {
-    headers: { accept: 'application/vnd.kubernetes.protobuf' },
-  });
+  await readAsKubeProxy(String(listen));
   server.annotate('web', 'topologyKeys', '["*"]');
   expect(await logged('the decision about a Service changed')).toMatchObject({
     level: 'info',

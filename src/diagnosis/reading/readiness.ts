@@ -38,6 +38,7 @@ export interface Check {
 export function readiness(proxy: ProxyState, { views, nodeSets, sources }: Collections): Check[] {
   return [
     ownNodeCheck(proxy),
+    ...kubeProxyChecks(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...relayChecks(proxy),
@@ -60,6 +61,16 @@ function ownNodeCheck(proxy: ProxyState): Check {
   return waitsFor === undefined
     ? { name, problem: 'there is no Node of this name', detail: topology.nodeName }
     : { name, problem: 'the Node has not been read yet', waitsFor };
+}
+
+/**
+ * Before the views of kube-proxy are open, nothing shows whether the API server answers their lists. A roll-out that
+ * took this node for ready would go on.
+ */
+function kubeProxyChecks({ views: { kubeProxy } }: ProxyState): Check[] {
+  if (kubeProxy.hasOpened) return [];
+  const problem = 'waits for kube-proxy to connect, at most until 30 s after the start';
+  return [{ name: 'kube-proxy', problem, nature: 'starting' }];
 }
 
 function certificateChecks({ listeners: { certificate } }: ProxyState): Check[] {

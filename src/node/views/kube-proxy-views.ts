@@ -69,6 +69,11 @@ export class KubeProxyViews {
     return entry !== undefined && this.#isKubeProxys(entry);
   }
 
+  /** Whether such a view has been open in the life of this process. One in JSON closes when its kube-proxy has gone. */
+  get hasOpened(): boolean {
+    return this.#hasRead || this.#held !== undefined;
+  }
+
   /** A request reads a view. */
   reportRead(entry: ViewEntry): void {
     const { query } = entry.source;

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { KUBECTL_KPW } from '../../../cli/definitions/remote.ts';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { isReady } from '../../../src/diagnosis/reading/health.ts';
 import { transcriptOf } from '../../support/commands/transcript.ts';
 import { eventually } from '../../support/eventually.ts';
 import { spawnMortal } from '../../support/process/mortal-child.ts';
@@ -66,10 +67,11 @@ beforeAll(async () => {
   for (const node of [...ALL, 'other']) {
     const isOther = node === 'other';
     const raw = isOther ? { ...OTHER, nodeName: 'edge-1' } : { nodeName: node };
-    const proxy = await useWrapper(cluster.upstream, {}, raw);
+    const proxy = await useWrapper(cluster.upstream, { defaultViewsMs: 0 }, raw);
     for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
       await fetch(proxy.url + path);
     }
+    await eventually(() => isReady(proxy), true);
     urls[node] = (await useAdmin(proxy)).url;
   }
 });

@@ -6,7 +6,7 @@ import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { checksOf, metricsOf } from '../../support/wrapper/state-fixture.ts';
+import { checksOf, metricsOf, problemsOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -64,7 +64,7 @@ describe('a view without room', () => {
     const status = (await answer.json()) as { reason: string; message: string };
     expect(status.reason).toBe('ServiceUnavailable');
     expect(status.message).toMatch(/no room for this view: .* hold .* of 0.1 MB.*\(maxViewBytes\)/);
-    await eventually(() => checksOf(proxy).filter(({ problem }) => problem !== undefined), []);
+    await eventually(() => problemsOf(proxy), []);
     const remarks = checksOf(proxy).filter(({ remark }) => remark?.includes('maxViewBytes'));
     expect(remarks.map(({ name }) => name)).toEqual(['view-budget', expect.stringContaining('x')]);
     const text = await metricsOf(proxy);

@@ -5,7 +5,9 @@ import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { ensureArm64Node, NODE_VERSION } from '../../../harness/deploy/arm64.ts';
 import { layOutImage } from '../../../harness/deploy/image.ts';
 import { repository } from '../../../harness/deploy/repository.ts';
+import { send } from '../../../harness/hostile/http.ts';
 import { freePorts } from '../../../harness/network/free-port.ts';
+import { isReadyForKubeProxy } from '../../../harness/node/program.ts';
 import { startProcess, waitUntilReady } from '../../../harness/process/managed-process.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -58,7 +60,7 @@ test('run on arm64 shows the endpoints of its node, and follows a change', async
   expect(wrapper.ending()).toBe('code 0');
 });
 
-/** Starts `run` for edge-1 with a state folder, and waits until it is ready. */
+/** Starts `run` for edge-1 with a state folder, and waits until a kube-proxy can connect. */
 async function startWrapper(apiServer: string) {
   const folder = useFolder();
   const kubeconfig = join(folder, 'kubeconfig');
@@ -75,10 +77,7 @@ async function startWrapper(apiServer: string) {
   });
   closedLater({ close: async () => await wrapper.stop('SIGKILL') });
   const isReady = async () =>
-    await fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    isReadyForKubeProxy(await send(`http://127.0.0.1:${adminPort}/readyz`));
   await waitUntilReady(wrapper, isReady, 60_000);
   return { wrapper, origin: `http://127.0.0.1:${port}` };
 }

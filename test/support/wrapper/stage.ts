@@ -1,7 +1,9 @@
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
+import { isReady } from '../../../src/diagnosis/reading/health.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
+import { eventually } from '../eventually.ts';
 import { putHeadless, putService, putSlice, type SmallEndpoint } from './small-cluster.ts';
 import { PATHS } from './state-fixture.ts';
 import { useAdmin, useCluster, useWrapper } from './use.ts';
@@ -81,8 +83,9 @@ export async function useStage(raw: RawSettings = {}): Promise<Stage> {
   const server = useCluster();
   putServices(server);
   const apiServer = await server.listen();
-  const proxy = await useWrapper(apiServer, {}, raw);
+  const proxy = await useWrapper(apiServer, { defaultViewsMs: 0 }, raw);
   const admin = await useAdmin(proxy);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
+  await eventually(() => isReady(proxy), true);
   return { server, apiServer, proxy, admin };
 }
