@@ -228,12 +228,15 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
       },
     );
 
-    test('nothing stops with maxUnavailable at its first node, which keeps its rules, and goes back', async () => {
-      await rollOut('nothing', { maxSurge: 0, maxUnavailable: 1 });
-      await untilHung('nothing', ['new', 'old, ready', 'old, ready']);
-      await web.stays();
-      await goesBack();
-    });
+    test.each(['nothing', 'no list of Services'] as const)(
+      '%s stops with maxUnavailable at its first node, which keeps its rules, and goes back',
+      async (silence) => {
+        await rollOut(silence, { maxSurge: 0, maxUnavailable: 1 });
+        await untilHung(silence, ['new', 'old, ready', 'old, ready']);
+        await web.stays();
+        await goesBack();
+      },
+    );
   });
 
   test('says that a node without a wrapper has none', async () => {

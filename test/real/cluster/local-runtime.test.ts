@@ -40,8 +40,8 @@ beforeAll(async () => {
   node = cluster.node('edge-1');
   probe = createNodeProbe(cluster, 'edge-1');
   workspace = createWorkspace(cluster);
-  await install(['state']);
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await install(['state']);
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   pod = await web.podOn('edge-1');

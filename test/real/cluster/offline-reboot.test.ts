@@ -51,8 +51,8 @@ beforeAll(async () => {
   // No node has the label of relays yet.
   writeOverlay(workspace, ['state', 'relay']);
   await workspace.run('kubectl apply --server-side -k my-cluster');
-  await rolledOut(cluster, 'kube-proxy-wrapper');
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await rolledOut(cluster, 'kube-proxy-wrapper');
   await rolledOut(cluster, 'kube-proxy');
   await installStaticPods();
   await createOrdinaryPod();
