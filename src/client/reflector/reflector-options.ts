@@ -17,6 +17,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
     | 'address'
     | 'serverState'
     | 'leaveServer'
+    | 'inUseSince'
     | 'relaySince'
     | 'patientUntil'
     | 'leaveRelay'

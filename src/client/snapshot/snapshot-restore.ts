@@ -13,7 +13,7 @@ export interface SnapshotRestoreOptions {
   readonly query: Query;
   readonly upstream: Pick<
     Upstream,
-    'address' | 'serverState' | 'leaveServer' | 'waitsForRelays' | 'reportNoSnapshot'
+    'address' | 'inUseSince' | 'serverState' | 'leaveServer' | 'waitsForRelays' | 'reportNoSnapshot'
   >;
   readonly logger: Logger;
   /**
@@ -154,8 +154,10 @@ export class SnapshotRestore {
   #timeOfServer(now: number): { readonly leaveAt: number; readonly giveUpAt: number } {
     const { folder, upstream } = this.#options;
     const { lastContactAt, isGivenUp, condition } = upstream.serverState;
-    // The connection may be older than the attempt, and quiet while the API server answers others.
-    const hasConnection = now - lastContactAt < SILENCE_MS || condition.name === 'reachable';
+    // The connection may be older than the attempt, and quiet while the API server answers others. One to the server
+    // before, such as a relay that has lost the API server, says nothing about this one.
+    const isContact = lastContactAt >= upstream.inUseSince && now - lastContactAt < SILENCE_MS;
+    const hasConnection = isContact || condition.name === 'reachable';
     if (this.#attempt === 'sent' && hasConnection) {
       const from = Math.max(this.#since, lastContactAt);
       return { leaveAt: from + folder.graceMs, giveUpAt: from + SILENCE_MS };

@@ -127,9 +127,14 @@ export class Failover implements ServerAccess {
     if (relayWaitMs !== undefined && this.waitsForRelays) this.#waitUntil(relayWaitMs.without);
   }
 
-  /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */
+  /** Since when the server in use is used; monotonic, in milliseconds. */
+  get inUseSince(): number {
+    return this.#choice.since;
+  }
+
+  /** The same of a relay. Undefined: an API server is in use. */
   get relaySince(): number | undefined {
-    return this.isRelay(this.servers[0]) ? this.#choice.since : undefined;
+    return this.isRelay(this.servers[0]) ? this.inUseSince : undefined;
   }
 
   /** How often the server in use has changed. */

@@ -189,6 +189,11 @@ export class Upstream {
     this.failover.reportNoSnapshot();
   }
 
+  /** See {@link Failover.inUseSince}. */
+  get inUseSince(): number {
+    return this.failover.inUseSince;
+  }
+
   /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */
   get relaySince(): number | undefined {
     return this.failover.relaySince;

@@ -24,6 +24,8 @@ let counts: { left: number; unreachable: number };
 let others: number;
 /** Address of the server in use. */
 let address: string;
+/** Since when it is. */
+let inUseSince: number;
 /** Giving the server up changes it; it may have changed before. */
 let isLeft: boolean;
 let snapshot: SnapshotRestore;
@@ -42,6 +44,7 @@ beforeEach(() => {
   serverState = new ServerState({ logger });
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
   [waitsForRelays, stored, wasRead, reports] = [false, undefined, true, 0];
+  inUseSince = Number.NEGATIVE_INFINITY;
   // Only what is called, so that nothing waits for a disk.
   const folder = {
     graceMs: 1000,
@@ -58,6 +61,9 @@ beforeEach(() => {
       get address() {
         return address;
       },
+      get inUseSince() {
+        return inUseSince;
+      },
       get waitsForRelays() {
         return waitsForRelays;
       },
@@ -66,7 +72,7 @@ beforeEach(() => {
         if (others === 0) return false;
         others--;
         counts.left++;
-        if (isLeft) address = `after ${counts.left}`;
+        if (isLeft) [address, inUseSince] = [`after ${counts.left}`, performance.now()];
         isLeft = true;
         return true;
       },
@@ -97,7 +103,7 @@ const EVENTS: Readonly<Record<string, () => void>> = {
     others++;
   },
   'the next server is used': () => {
-    [address, isLeft] = ['next', false];
+    [address, isLeft, inUseSince] = ['next', false, performance.now()];
   },
   'fails behind': () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
@@ -160,6 +166,14 @@ describe('the API server is unreachable', () => {
         ...['there is another server', 'there is another server', 'list', 'contact', 1010],
         ...['expect 1 0', 'fails Unreachable', 'list', 9_000, 'expect 2 0', 'fails Unreachable'],
         ...['list', 990, 'expect 2 0', 20, 'expect 2 1'],
+      ],
+    ],
+    // A relay that was up, for example. It took until the attempt to connect failed.
+    [
+      'when the next server accepts no connection for the grace time, though the one before did',
+      [
+        ...['there is another server', 'list', 'contact', 1010, 'expect 1 0', 'fails Unreachable'],
+        ...['list', 990, 'expect 1 0', 20, 'expect 1 1'],
       ],
     ],
     [

@@ -138,6 +138,7 @@ export class SimulatedServer implements Served {
   }
 
   readonly waitsForRelays = false;
+  readonly inUseSince = Number.NEGATIVE_INFINITY;
 
   reportNoSnapshot(): void {}
 
