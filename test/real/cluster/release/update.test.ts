@@ -100,8 +100,9 @@ const stateFolder = (node: string) =>
 
 const stateOwners = () => everyNode.map((node) => statSync(stateFolder(node)).uid);
 
-/** Names of the snapshots that a node has. */
-const snapshots = (node: string) => readdirSync(stateFolder(node));
+/** Names of the snapshots that a node has, without those that are being written. */
+const snapshots = (node: string) =>
+  readdirSync(stateFolder(node)).filter((name) => !name.endsWith('.tmp'));
 
 /** Waits until the version that runs now writes a snapshot of slices. */
 async function savesState() {
