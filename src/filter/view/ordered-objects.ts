@@ -4,9 +4,10 @@ import { type ItemHead, ListPage } from './list-page.ts';
 /** A page has at most so many bytes of objects, or one object. */
 const PAGE_BYTES = 256 * 1024;
 
-/** A page, and the objects from its first one to the next page. Without a page: those before the first one. */
+/** A page, and the objects from its first one to the next page; of the first page also those before it. */
 interface Section {
-  readonly page: ListPage | undefined;
+  /** Undefined: there is none. */
+  page: ListPage | undefined;
   readonly keys: string[];
   readonly objects: ObjectBytes[];
   /** Bytes of those that are not in the page. */
@@ -137,6 +138,7 @@ export class OrderedObjects {
     for (const [key, object] of this.#objects) {
       const page = this.#pages.get(object.buffer);
       if (page === undefined) last.beside += object.length;
+      else if (last.page === undefined) last.page = page;
       else if (page !== last.page) {
         last = { page, keys: [], objects: [], beside: 0 };
         sections.push(last);

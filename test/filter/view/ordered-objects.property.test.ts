@@ -6,6 +6,7 @@ import type { Codec, Encoding, ObjectBytes } from '../../../src/filter/codec/cod
 import { SERVICES } from '../../../src/filter/objects/resource.ts';
 import { OrderedObjects } from '../../../src/filter/view/ordered-objects.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
+import { liveBytes } from '../../support/live-bytes.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 /** Small, so that few objects are several pages. */
@@ -212,10 +213,27 @@ describe('pages', () => {
       twin.set(nameOf(placeOf(n)), 1_000);
       twin.objects.list(twin.codec);
     }
+    const inPages = twin.objects.inOrder().filter(({ buffer }) => buffer.byteLength > 5_000);
+    expect(inPages.length).toBeGreaterThan(250);
     for (let n = 0; n < 500; n++) twin.set(nameOf(n), 1_000);
     // Some 500 kB.
     expect(twin.list().length).toBeLessThan(80);
     twin.checkLists();
+  });
+
+  test('are released when they have been written again', async () => {
+    fill(50, 1_000);
+    const change = (turns: number): void => {
+      for (let turn = 0; turn < turns; turn++) {
+        twin.set(nameOf((turn * 7) % 50), 1_000);
+        twin.objects.list(twin.codec);
+      }
+    };
+    change(200);
+    const before = await liveBytes();
+    change(2_000);
+    // They were more than 3 MB.
+    expect((await liveBytes()) - before).toBeLessThan(1_000_000);
   });
 
   test('are released when few of their objects are left', () => {
