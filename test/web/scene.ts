@@ -2,6 +2,7 @@ import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../fake-apiserver/kube-object.ts';
 import { startUrlFront } from '../../harness/network/tcp-front.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
+import { CURRENT_SLICES } from '../../src/client/api/kube-proxy-queries.ts';
 import { recordWatch } from '../support/guarantees/watch-recorder.ts';
 import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {
@@ -126,7 +127,9 @@ async function serve(server: ApiServer): Promise<Scene> {
   const front = await startUrlFront(await server.listen());
   const proxy = await startWrapper(front.url, { readyWaitMs: 60_000 });
   const admin = await startTestAdmin(proxy);
-  const watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+  // The query of a kube-proxy, without which the node is not ready.
+  const { labelSelector } = CURRENT_SLICES;
+  const watch = await recordWatch(`${proxy.url}${SLICES}`, { ...STREAMING_LIST, labelSelector });
   return {
     server,
     url: admin.url,
