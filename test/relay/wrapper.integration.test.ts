@@ -132,6 +132,32 @@ test('the next relay on a port listens when it can answer', async () => {
   expect([next.views.problem, ownListeners(address).length]).toEqual([undefined, 2]);
 });
 
+test.each<[string, () => Promise<string>]>([
+  ['refuses connections', async () => `http://127.0.0.1:${(await freePorts(1))[0]}`],
+  [
+    'forbids its lists',
+    async () => {
+      cluster.refuse(({ path }) => path.endsWith('/endpointslices'), 403);
+      return api;
+    },
+  ],
+])('the next relay on a port does not listen while the API server %s', async (_, server) => {
+  const [port = 0] = await freePorts(1);
+  const address = { host: '127.0.0.1', port };
+  await listen(address.host, port);
+  const stop = new AbortController();
+  const { logger, lines } = recordingLogger();
+  const options = { logger, signal: stop.signal };
+  const starting = useRelayOf(await server(), files, options, port);
+  const outcome = expect(starting).rejects.toThrow('stop');
+  await eventually(() => lines.some(({ msg }) => msg.includes('still listens here')), true);
+  // It has had several attempts by then.
+  await delay(2_000);
+  expect(ownListeners(address)).toHaveLength(1);
+  stop.abort(new Error('stop'));
+  await outcome;
+});
+
 test('watches of a relay that is replaced go on at the next one, however old their last bookmark is', async () => {
   const other = useCluster({ bookmarkIntervalMs: 3_600_000 });
   putService(other, 'web', ['site']);

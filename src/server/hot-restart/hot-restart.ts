@@ -48,9 +48,7 @@ export async function waitUntilReadyToListen(options: {
     { views: queries.map((query) => queryPath(query)) },
     'the previous process still listens here; this one starts when its views are complete',
   );
-  // A view that the API server refuses was never complete in the other process either.
-  const countWaiting = (): number =>
-    leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
+  const countWaiting = (): number => leases.filter(({ view }) => isAwaited(view)).length;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
       await delay(TAKEOVER_POLL_MS);
@@ -113,6 +111,14 @@ export async function warnOfSharedPort(
     const { message: err } = error as Error;
     logger.warn({ err }, 'cannot check whether another process listens on the same addresses');
   }
+}
+
+/**
+ * Whether the other process may have what this one has not. A view that the API server refuses was never complete there
+ * either. One that a relay refuses because the API server does not answer it may be.
+ */
+function isAwaited({ started, refusal }: ViewLease['view']): boolean {
+  return !started && (refusal === undefined || refusal.code === 'Unreachable');
 }
 
 function anotherListens(addresses: readonly ListenAddress[]): boolean {
