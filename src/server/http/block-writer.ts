@@ -24,7 +24,7 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
   const { buffers, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
   const giveBack = bytes > WRITE_BLOCK_BYTES ? options.largeBlocks?.take() : undefined;
   const most = giveBack === undefined ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES;
-  const blocks = filled(Buffer.allocUnsafeSlow(Math.min(most, bytes)), buffers);
+  const blocks = filled(Buffer.allocUnsafeSlow(Math.min(most, bytes)), buffers, most / 2);
   const start = performance.now();
   let written = 0;
   /** Runs until the client has read the last write. */
@@ -56,14 +56,14 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
 }
 
 /**
- * Copies the buffers to a block, again and again; yields the part that is filled. Parts of a large buffer, such as a
- * page of a list, are yielded as they are: clients that do not read share it.
+ * Copies the buffers to a block, again and again; yields the part that is filled. Parts of a buffer of at least `large`
+ * bytes, such as a page of a list, are yielded as they are: clients that do not read share it.
  */
-function* filled(block: Buffer, buffers: Iterable<Buffer>): Generator<Buffer, void> {
+function* filled(block: Buffer, buffers: Iterable<Buffer>, large: number): Generator<Buffer, void> {
   let used = 0;
   for (const buffer of buffers) {
     for (let offset = 0; offset < buffer.length; ) {
-      if (2 * (buffer.length - offset) >= block.length) {
+      if (buffer.length - offset >= large) {
         if (used > 0) yield block.subarray(0, used);
         used = 0;
         const part = buffer.subarray(offset, offset + block.length);

@@ -73,6 +73,21 @@ describe('writeBlocks()', () => {
     );
   });
 
+  test('writes a small body at once, as one record of TLS', () => {
+    const written: number[] = [];
+    const response = Object.assign(new EventEmitter(), {
+      destroyed: false,
+      write: (block: Buffer, onRead: () => void) => {
+        written.push(block.length);
+        onRead();
+      },
+      end: () => {},
+    });
+    const buffers = [pattern(20, 0), pattern(2_000, 1), pattern(8, 2)];
+    writeBlocks(response as unknown as ServerResponse, { ...TIMEOUT, buffers, bytes: 2_028 });
+    expect(written).toEqual([2_028]);
+  });
+
   test('sends a body correctly that waits for the response to an earlier request of its connection', async () => {
     const buffers = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
     const bytes = 1_200_000;
