@@ -52,7 +52,7 @@ const ORPHAN_MS = 60_000;
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
 const FOLDER_CLOSE_MS = 5_000;
 /** How long a read may take, together with those before it, in milliseconds. */
-const LOAD_MS = 2_000;
+export const LOAD_MS = 2_000;
 
 const WAY_OUT: Readonly<Record<Untrusted['kind'], string>> = {
   torn: 'it is kept to be looked at and can be deleted; the next one is written from the live state',
@@ -110,15 +110,10 @@ export class SnapshotFolder {
 
   /** The state of a query on disk; undefined if there is none that can be trusted in time. Never rejects. */
   async load(state: QueryState): Promise<StoredState | undefined> {
-    const stored = this.writer.inTurn(() => this.#read(state.query));
+    const stored = this.#readInTurn(state);
     const read = (): void => void this.#wasRead.add(state);
     stored.then(read, read);
-    try {
-      return await withTimeout(LOAD_MS, stored);
-    } catch (error) {
-      this.#failed(CANNOT_READ, state, error as Error);
-      return undefined;
-    }
+    return await this.#unlessFailed(withTimeout(LOAD_MS, stored), state);
   }
 
   /** Whether the disk has told what it has of a query, which a slow one has not in time. */
@@ -126,12 +121,31 @@ export class SnapshotFolder {
     return this.#wasRead.has(state);
   }
 
-  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  /**
+   * The same, after the process that this one replaces has written its newest state, and however long the disk takes.
+   * Never rejects.
+   */
   async loadNewest(state: QueryState): Promise<StoredState | undefined> {
     const { flushLastProcess } = this.#options;
     // One request for all queries that are read together.
     if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
-    return await this.load(state);
+    return await this.#unlessFailed(this.#readInTurn(state), state);
+  }
+
+  async #readInTurn({ query }: QueryState): Promise<StoredState | undefined> {
+    return await this.writer.inTurn(() => this.#read(query));
+  }
+
+  async #unlessFailed(
+    stored: Promise<StoredState | undefined>,
+    state: QueryState,
+  ): Promise<StoredState | undefined> {
+    try {
+      return await stored;
+    } catch (error) {
+      this.#failed(CANNOT_READ, state, error as Error);
+      return undefined;
+    }
   }
 
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */

@@ -5,7 +5,7 @@ import { type Query, queryKey } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { QueryState } from './query-state.ts';
-import type { SnapshotFolder } from './snapshot-folder.ts';
+import { LOAD_MS, type SnapshotFolder } from './snapshot-folder.ts';
 import type { StoredState } from './snapshot-format.ts';
 
 export interface SnapshotRestoreOptions {
@@ -119,6 +119,7 @@ export class SnapshotRestore {
 
   /** Acts when the time of the server has ended, else waits for its end. */
   #check(): void {
+    if (this.#phase !== 'waiting') return;
     clearTimeout(this.#timer);
     const { upstream, folder } = this.#options;
     while (this.#phase === 'waiting' && this.#attempt !== 'none') {
@@ -185,11 +186,16 @@ export class SnapshotRestore {
 
   /**
    * Shows the file, which is read again: the process that this one replaces may have written a newer state since this
-   * one started.
+   * one started. A disk that is slow, as while a whole site boots, is waited for: without the nodes of a set, another
+   * endpoint would be selected, and no relay found.
    */
   async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
+    clearTimeout(this.#timer);
+    const isSlow = (): void => logger.warn(`${this.#problem}, and the disk is slow`);
+    this.#timer = setTimeout(isSlow, LOAD_MS);
     const stored = await folder.loadNewest(this.#state);
+    clearTimeout(this.#timer);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
     upstream.reportNoSnapshot();
     logger.warn(`${this.#problem}, and there is no snapshot to use`);

@@ -13,6 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { makeAuthority } from '../../../harness/certificates.ts';
 import type { QueryState } from '../../../src/client/snapshot/query-state.ts';
@@ -330,6 +331,19 @@ describe('the disk', () => {
     for (const state of states) state.update([], '7');
     await eventually(() => snapshots.problem, undefined);
     expect(lines).toHaveLength(2);
+  });
+
+  test('that is slow is waited for when the newest state is to be shown', async () => {
+    await leave();
+    const file = await openFiles();
+    const { stat } = file;
+    jest.spyOn(file, 'stat').mockImplementation(async function (this: typeof file) {
+      await sleep(2_300);
+      return await stat.call(this);
+    } as typeof stat);
+    const { snapshots, state } = start();
+    expect((await snapshots.loadNewest(state))?.resourceVersion).toBe('7');
+    expect(lines).toEqual([]);
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {

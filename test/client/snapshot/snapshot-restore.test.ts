@@ -7,7 +7,7 @@ import { SnapshotRestore } from '../../../src/client/snapshot/snapshot-restore.t
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
 import { SERVICES } from '../../../src/filter/objects/resource.ts';
-import { recordingLogger } from '../../support/recording-logger.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 
 const QUERY: Query = {
   resource: SERVICES,
@@ -37,21 +37,33 @@ let stored: StoredState | undefined;
 let wasRead: boolean;
 /** How often a query has reported that nothing is. */
 let reports: number;
+/** What is read when it is to be shown. */
+let newest: Promise<StoredState | undefined>;
+/** How often it was shown. */
+let shown: number;
+let refusals: string[];
+let lines: readonly LogLine[];
 
 beforeEach(() => {
   jest.useFakeTimers();
-  const { logger } = recordingLogger();
+  const recorded = recordingLogger();
+  const { logger } = recorded;
+  lines = recorded.lines;
   serverState = new ServerState({ logger });
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
   [waitsForRelays, stored, wasRead, reports] = [false, undefined, true, 0];
   inUseSince = Number.NEGATIVE_INFINITY;
+  [newest, shown, refusals] = [Promise.resolve(undefined), 0, []];
   // Only what is called, so that nothing waits for a disk.
   const folder = {
     graceMs: 1000,
-    writer: { open: () => ({ update: () => {} }), closeState: () => {} },
+    writer: { open: () => ({ update: () => {}, adopt: () => void shown++ }), closeState: () => {} },
     load: async () => stored,
     wasRead: () => wasRead,
-    loadNewest: async () => void counts.unreachable++,
+    loadNewest: async () => {
+      counts.unreachable++;
+      return await newest;
+    },
   } as unknown as SnapshotFolder;
   snapshot = new SnapshotRestore({
     folder,
@@ -79,6 +91,7 @@ beforeEach(() => {
     },
     logger,
     restore: () => [],
+    onNothing: ({ message }) => void refusals.push(message),
   });
 });
 
@@ -236,6 +249,23 @@ describe('while relays of a site that boots are waited for', () => {
     await play(['list', 990, 'expect 0 0', 20, 'expect 0 1']);
     expect(reports).toBe(1);
   });
+});
+
+test('a disk that is slow is waited for, which is logged after 2 s', async () => {
+  waitsForRelays = true;
+  stored = { resourceVersion: '1', savedAt: 0, objects: [] };
+  const slow = Promise.withResolvers<StoredState | undefined>();
+  newest = slow.promise;
+  await snapshot.load();
+  await play(['list', 1_010, 'expect 0 1', 1_900]);
+  expect(lines).toEqual([]);
+  // Further attempts change nothing.
+  await play(['fails Unreachable', 'list', 100_000]);
+  expect(lines).toEqual([expect.objectContaining({ msg: expect.stringMatching(/disk is slow$/) })]);
+  expect([shown, reports, refusals]).toEqual([0, 0, []]);
+  slow.resolve(stored);
+  await play([1]);
+  expect([shown, reports, refusals]).toEqual([1, 0, []]);
 });
 
 describe('the API server is reachable', () => {
