@@ -98,7 +98,7 @@ export function selectContext(
 ): { readonly cluster: ClusterEntry; readonly user: UserEntry } {
   const all = files.map(parseKubeconfig);
   const names = files.map(({ file }) => file).join(', ');
-  const contexts = all.flatMap((file) => file.contexts);
+  const contexts = all.flatMap((kubeconfig) => kubeconfig.contexts);
   const known = contexts.map((context) => context.name).join(', ');
   const name = wanted ?? all.map(({ currentContext }) => currentContext).find(Boolean);
   if (!name) throw unusable(names, `it has no current-context; its contexts: ${known}`);

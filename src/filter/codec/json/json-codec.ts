@@ -75,8 +75,8 @@ export class JsonCodec extends Codec {
     const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
     return [
       Buffer.from(`${type},"metadata":${metadata},"items":[`),
-      // Nothing separates the first item from one before it.
-      ...items.map((each, index) => (index === 0 ? each.subarray(ITEM_SEPARATOR.length) : each)),
+      // Before the first item there is no separator.
+      ...items.map((item, index) => (index === 0 ? item.subarray(ITEM_SEPARATOR.length) : item)),
       LIST_END,
     ];
   }
@@ -113,8 +113,8 @@ export class JsonCodec extends Codec {
   }
 
   protected encodeMessage(_: AnyMessage, value: MessageValue): Buffer {
-    const omitEmpty = (_: string, value: unknown) =>
-      value === '' || value === 0 ? undefined : value;
+    const omitEmpty = (_: string, member: unknown) =>
+      member === '' || member === 0 ? undefined : member;
     return Buffer.from(JSON.stringify(value, omitEmpty));
   }
 }

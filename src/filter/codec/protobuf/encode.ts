@@ -28,7 +28,7 @@ export function encodeField(
 export function encodeMessage({ fields }: FieldTable, value: MessageValue): Buffer {
   const encoded = fields.flatMap((field) => {
     const values = [value[field.name] ?? []].flat();
-    return values.map((value) => encodeField(field, value));
+    return values.map((item) => encodeField(field, item));
   });
   return Buffer.concat(encoded);
 }
