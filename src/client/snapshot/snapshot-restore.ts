@@ -192,8 +192,8 @@ export class SnapshotRestore {
   async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
     clearTimeout(this.#timer);
-    const isSlow = (): void => logger.warn(`${this.#problem}, and the disk is slow`);
-    this.#timer = setTimeout(isSlow, LOAD_MS);
+    const warn = (): void => logger.warn(`${this.#problem}, and the disk is slow`);
+    this.#timer = setTimeout(warn, LOAD_MS);
     const stored = await folder.loadNewest(this.#state);
     clearTimeout(this.#timer);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
