@@ -26,8 +26,8 @@ export interface LineOptions {
 }
 
 /**
- * The first connection of a pool, which all requests but the first wait for, from that request until undici may send
- * more than one on it: over HTTP/2 once the server's SETTINGS are there. Before, undici opens another connection.
+ * The first connection of a pool is being opened, for one request. All others wait until undici can send them on the
+ * same connection: over HTTP/2 once the server's SETTINGS are there. Before that it would open another one for them.
  *
  *   connecting ──connect, HTTP/2──▶ settling ──drain──▶ open
  *     │   └──────connect, HTTP/1.1─────────────────────▶ open

@@ -194,8 +194,8 @@ export class View {
   }
 
   /**
-   * The object as clients see it; undefined if it is not in the view. It may be part of a page: whoever keeps it when
-   * the view has it no longer must copy it.
+   * The object as clients see it; undefined if it is not in the view. It may be part of a page of 256 KB, so whoever
+   * keeps it longer than the view does keeps a copy.
    */
   get(key: string): ObjectBytes | undefined {
     return this.#objects.get(key);
