@@ -225,15 +225,8 @@ export class WrapperUnderTest {
 
   /** Waits until /readyz answers 200; resolves with whether it did in time. */
   async isReady(timeoutMs: number): Promise<boolean> {
-    const ready = poll(
-      () => this.readyz(),
-      (status) => status === 200,
-      { timeoutMs },
-    );
-    return await ready.then(
-      () => true,
-      () => false,
-    );
+    const readyz = () => this.readyz();
+    return await isInTime(poll(readyz, (status) => status === 200, { timeoutMs }));
   }
 
   /**
@@ -241,15 +234,10 @@ export class WrapperUnderTest {
    * be right and /readyz may answer 200. Resolves with whether it did in time.
    */
   async hasListed(timeoutMs: number): Promise<boolean> {
-    const views = poll(
-      () => this.admin('/metrics'),
-      (metrics) => metrics !== undefined && !FROM_SNAPSHOT.test(metrics.body),
-      { timeoutMs },
-    );
-    return await views.then(
-      () => true,
-      () => false,
-    );
+    const metrics = () => this.admin('/metrics');
+    const isListed = (page: Awaited<ReturnType<typeof metrics>>) =>
+      page !== undefined && !FROM_SNAPSHOT.test(page.body);
+    return await isInTime(poll(metrics, isListed, { timeoutMs }));
   }
 
   /** The API server or relay in use, as `host:port`; undefined: nothing answers. */
@@ -299,6 +287,13 @@ export class WrapperUnderTest {
     writeKubeconfig(path, { server, caFile, token });
     return path;
   }
+}
+
+async function isInTime(polled: Promise<unknown>): Promise<boolean> {
+  return await polled.then(
+    () => true,
+    () => false,
+  );
 }
 
 async function getHere(url: string) {
