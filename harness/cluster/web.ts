@@ -114,6 +114,18 @@ export function isReady(pod: KubeObject): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
+/**
+ * How long a new Pod that hangs is watched, in milliseconds: longer than minReadySeconds, and than a slow machine takes to
+ * make the Pod before end.
+ */
+export const HUNG_MS = 25_000;
+
+/** For how long the container of a Pod has run, in milliseconds. */
+export function ranMs(pod: KubeObject | undefined): number {
+  const startedAt = pod?.status?.containerStatuses?.[0]?.state?.running?.startedAt;
+  return startedAt === undefined ? 0 : Date.now() - Date.parse(startedAt);
+}
+
 /** Answers are `<node>/<pod>`. */
 function byNode(answers: Answers): Answers {
   const counts: Record<string, number> = {};

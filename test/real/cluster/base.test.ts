@@ -10,7 +10,7 @@ import {
   type SILENCES,
   startSilentServers,
 } from '../../../harness/cluster/silent-server.ts';
-import { createWeb, isReady, type Web } from '../../../harness/cluster/web.ts';
+import { createWeb, HUNG_MS, isReady, ranMs, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { poll } from '../../../harness/poll.ts';
@@ -166,8 +166,6 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
   });
 
   const WRAPPER = 'app.kubernetes.io%2Fname%3Dkube-proxy-wrapper';
-  /** Longer than minReadySeconds, and than a slow machine takes to make the Pod before end. */
-  const HUNG_MS = 25_000;
   type Silence = keyof typeof SILENCES;
 
   beforeAll(() => startSilentServers(cluster));
@@ -194,15 +192,14 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
       const all = found.filter(({ metadata }) => !('deletionTimestamp' in metadata));
       const words = (pod: KubeObject) =>
         `${isNew(pod) ? 'new' : 'old'}${isReady(pod) ? ', ready' : ''}`;
-      const [container] = all.find(isNew)?.status?.containerStatuses ?? [];
-      const startedAt = container?.state?.running?.startedAt;
+      const next = all.find(isNew);
       return {
         each: all.map(words).sort(),
-        crashes: container?.restartCount ?? 0,
-        ranMs: startedAt === undefined ? 0 : Date.now() - Date.parse(startedAt),
+        crashes: next?.status?.containerStatuses?.[0]?.restartCount ?? 0,
+        ranFor: ranMs(next),
       };
     };
-    const { value } = await poll(pods, ({ ranMs }) => ranMs > HUNG_MS, {
+    const { value } = await poll(pods, ({ ranFor }) => ranFor > HUNG_MS, {
       timeoutMs: 120_000,
       intervalMs: 500,
       what: 'the new Pod runs',

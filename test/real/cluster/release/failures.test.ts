@@ -2,7 +2,7 @@ import { beforeAll, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../../../harness/api-server/api.ts';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
-import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
+import { createWeb, HUNG_MS, isReady, ranMs, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
@@ -34,8 +34,6 @@ beforeAll(async () => {
   await web.stays();
 }, 180_000);
 
-/** Longer than minReadySeconds, and than a slow machine takes to make the Pod before end. */
-const HUNG_MS = 25_000;
 const PODS = '/api/v1/namespaces/kube-system/pods';
 
 async function wrapperPods(node: string): Promise<KubeObject[]> {
@@ -157,12 +155,6 @@ test('an update with a wrong address of the API server stops at the first node, 
   await rolledOut(cluster, 'kube-proxy-wrapper');
   await web.followsChanges();
 });
-
-/** For how long its container has run, in milliseconds. */
-function ranMs(pod: KubeObject | undefined): number {
-  const startedAt = pod?.status.containerStatuses?.[0]?.state.running?.startedAt;
-  return startedAt === undefined ? 0 : Date.now() - Date.parse(startedAt);
-}
 
 function isOomKilled(pod: KubeObject): boolean {
   const [status] = (pod.status.containerStatuses ?? []) as {
