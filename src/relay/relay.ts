@@ -70,6 +70,8 @@ const HTTPS_LIMITS = {
     maxRequests: MAX_CONNECTIONS,
     maxPerCaller: USER_READS,
     maxPerToken: USER_READS / 4,
+    // A node has one of its own. So a Pod that has the tokens of others does not use up the room of their nodes.
+    maxPerAddress: USER_READS / 4,
     // One node more goes to the API server: it does not wait here.
     refusal: { code: 503, reason: 'ServiceUnavailable' },
   },

@@ -26,7 +26,9 @@ test('200 nodes of one service account fit, what is beyond its quota is refused,
       paths(from + n).map((path) => {
         const url = `${path}resourceVersion=${version}&watch=true&allowWatchBookmarks=true`;
         const token = `Authorization: Bearer wrapper/${from + n}\r\n`;
-        return raw(relay.url, `GET ${url} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, { ca });
+        // Each node has an address of its own.
+        const tls = { ca, localAddress: `127.0.1.${(from + n) % 250}` };
+        return raw(relay.url, `GET ${url} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, tls);
       }),
     ).flat();
     await eventually(() => opened.every((each) => isServed(each) || isRefused(each)), true);
@@ -51,6 +53,27 @@ test('200 nodes of one service account fit, what is beyond its quota is refused,
   const list = `${own('other')}resourceVersion=0`;
   expect((await ask(list, { token: 'other' })).code).toBe(200);
   expect((await ask(list.replace('other', 'another'), { token: 'wrapper' })).code).toBe(503);
+});
+
+test('one address takes a quarter of what its account may have, whatever tokens it has', async () => {
+  const { relay, cluster, ca, ask } = await useReviewedRelay();
+  const url = `${SLICES}resourceVersion=${cluster.resourceVersion}&watch=true`;
+  const watches = Array.from({ length: 641 }, (_, n) => {
+    const token = `Authorization: Bearer tenant/${n % 64}\r\n`;
+    return raw(relay.url, `GET ${url} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, { ca });
+  });
+  const answers = () => watches.map(({ received }) => /^HTTP.1.1 (\d+)/.exec(received())?.[1]);
+  await eventually(() => answers().every(Boolean), true);
+  expect(answers().filter((code) => code === '200')).toHaveLength(640);
+  const refused = watches.find(({ received }) => received().startsWith('HTTP/1.1 503'));
+  expect(refused?.received()).toContain('640 reads of this address are active already');
+  // A node of this account at another address.
+  const path = `${SLICES}resourceVersion=0`;
+  expect((await ask(path, { token: 'tenant/0' })).code).toBe(503);
+  const tls = { ca, localAddress: '127.0.1.1' };
+  const token = 'Authorization: Bearer tenant/0\r\n';
+  const node = raw(relay.url, `GET ${path} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, tls);
+  await eventually(() => node.received().startsWith('HTTP/1.1 200'), true);
 });
 
 /** Slices of 8 MB together in JSON. */

@@ -62,7 +62,8 @@ export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
       authorize: async (attributes, response) => {
         const user = await authorizer.authorize(caller, attributes, goneSignal(response));
         const counted = { user, token: caller.id };
-        if (!response.closed) response.once('close', reads.enter(counted));
+        const address = request.socket.remoteAddress;
+        if (!response.closed) response.once('close', reads.enter({ ...counted, address }));
         return counted;
       },
     };

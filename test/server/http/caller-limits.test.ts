@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { statusOf } from '../../../src/client/api/status.ts';
-import { CallerLimits } from '../../../src/server/http/caller-limits.ts';
+import { CallerLimits, type CountedCaller } from '../../../src/server/http/caller-limits.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 function refusalOf(limits: CallerLimits, caller: string) {
@@ -38,38 +39,59 @@ describe('concurrent requests', () => {
     expect(() => enter('3')).toThrow('4 x of this caller');
   });
 
+  test('of one address leave room for those of another, whoever they are', () => {
+    const limits = new CallerLimits({
+      what: 'x',
+      maxRequests: 9,
+      maxPerCaller: 4,
+      maxPerAddress: 2,
+    });
+    const enter = (user: string, address: string) => limits.enter({ user, address });
+    enter('a', '10.0.0.1');
+    enter('b', '10.0.0.1');
+    expect(() => enter('c', '10.0.0.1')).toThrow('2 x of this address');
+    expect(() => enter('c', '10.0.0.2')).not.toThrow();
+    expect(limits.refused).toEqual({ listener: 0, caller: 1 });
+  });
+
   test('are counted correctly, whatever the order of starts and ends, with the bytes of each', () => {
     const one = fc.record({
       user: fc.constantFrom('a', 'b', 'c'),
-      token: fc.constantFrom('', '1', '2'),
+      token: fc.constantFrom(undefined, '1', '2'),
+      address: fc.constantFrom(undefined, '10.0.0.1', '10.0.0.2'),
       amount: fc.nat(9),
       enters: fc.boolean(),
     });
-    const max = { maxRequests: 12, maxPerCaller: 8, maxPerToken: 5 };
+    const max = { maxRequests: 12, maxPerCaller: 8, maxPerToken: 5, maxPerAddress: 6 };
     fc.assert(
       fc.property(fc.array(one, { maxLength: 60 }), (steps) => {
         const limits = new CallerLimits({ what: 'bytes', ...max });
-        const active: { user: string; token: string; counted: number; leave: () => void }[] = [];
-        const used = (isOne: (each: (typeof active)[number]) => boolean) =>
-          active.filter(isOne).reduce((sum, { counted }) => sum + counted, 0);
-        for (const { user, token: name, amount, enters } of steps) {
+        const active: { caller: CountedCaller; counted: number; leave: () => void }[] = [];
+        const used = (isOne: (caller: CountedCaller) => boolean) =>
+          active.reduce((sum, { caller, counted }) => sum + (isOne(caller) ? counted : 0), 0);
+        for (const { user, token: name, address, amount, enters } of steps) {
           const token = name && `${user}/${name}`;
-          const mine = active.findIndex((each) => each.user === user && each.token === token);
+          const caller = { user, token, address };
+          const mine = active.findIndex((each) => isDeepStrictEqual(each.caller, caller));
           // More than a share counts as all of it: such a body is sent alone.
           const counted = Math.min(amount, 5);
+          const fits = (field: keyof CountedCaller, most: number) =>
+            caller[field] === undefined ||
+            used((other) => other[field] === caller[field]) + counted <= most;
           const room =
             used(() => true) + counted <= 12 &&
-            used((each) => each.user === user) + counted <= 8 &&
-            (token === '' || used((each) => each.token === token) + counted <= 5);
+            fits('user', 8) &&
+            fits('token', 5) &&
+            fits('address', 6);
           if (!enters) {
             const [first] = mine < 0 ? [] : active.splice(mine, 1);
             first?.leave();
             // A response and its socket may both be closed.
             first?.leave();
           } else if (room) {
-            active.push({ user, token, counted, leave: limits.enter({ user, token }, amount) });
+            active.push({ caller, counted, leave: limits.enter(caller, amount) });
           } else {
-            expect(() => limits.enter({ user, token }, amount)).toThrow('are active already');
+            expect(() => limits.enter(caller, amount)).toThrow('are active already');
           }
           expect(limits.active).toBe(used(() => true));
         }
