@@ -6,6 +6,10 @@ import { startRelay } from '../relay/relay.ts';
 import { relayProblem } from '../relay/relay-reading.ts';
 import { warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
+import { trimHeapOnceReady } from './trim-heap.ts';
+
+/** A site that boots has read its lists by then, on a link and on machines that are not slow. */
+const FIRST_LISTS_MS = 30_000;
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
 export async function runRelay(flags: RawSettings, configFile: string | undefined): Promise<void> {
@@ -29,8 +33,12 @@ async function start(options: RunOptions): Promise<void> {
     const admin = await startRelayAdmin(address, relay, log);
     const { url, upstream } = relay;
     logger.info({ https: url, admin: admin.url, apiServer: upstream.address }, 'listening');
+    const isRead = () => relay.listeners.watches > 0 && relayProblem(relay) === undefined;
+    const { signal } = ended;
+    const firstListsMs = FIRST_LISTS_MS;
+    void trimHeapOnceReady({ isReady: isRead, logger, signal, firstListsMs });
     const addresses = https === undefined ? [] : [https.address];
-    void warnOfSharedPort(addresses, logger, ended.signal);
+    void warnOfSharedPort(addresses, logger, signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, addresses, logger);
     logger.info('stopping');
     await admin.close();

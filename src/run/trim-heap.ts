@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm';
 import type { Logger } from 'pino';
 import { pollUntil } from './poll-until.ts';
 
-/** Time for clients to read the first lists after everything is ready, in milliseconds. */
 const FIRST_LISTS_MS = 2_000;
 
 /**
@@ -19,13 +18,15 @@ export async function trimHeapOnceReady(options: {
   readonly isReady: () => boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** Time for clients to read their first lists after that, in milliseconds; default 2,000: for those of one node. */
+  readonly firstListsMs?: number;
   /** Default: collects all garbage and returns all free pages to the system. */
   readonly collect?: () => void;
 }): Promise<void> {
-  const { isReady, logger, signal, collect = collectAll } = options;
+  const { isReady, logger, signal, firstListsMs = FIRST_LISTS_MS, collect = collectAll } = options;
   try {
     await pollUntil(isReady, signal);
-    await delay(FIRST_LISTS_MS, undefined, { signal, ref: false });
+    await delay(firstListsMs, undefined, { signal, ref: false });
     const before = { at: performance.now(), bytes: process.memoryUsage.rss() };
     collect();
     const ms = Math.round(performance.now() - before.at);
