@@ -115,8 +115,8 @@ export function isReady(pod: KubeObject): boolean {
 }
 
 /**
- * How long a new Pod that hangs is watched, in milliseconds: longer than minReadySeconds, and than a slow machine takes to
- * make the Pod before end.
+ * How long a new Pod that hangs is watched, in milliseconds: longer than minReadySeconds, and than a slow machine takes
+ * to make the Pod before end.
  */
 export const HUNG_MS = 25_000;
 
