@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -49,6 +49,8 @@ const CLIENT_IDLE_MS = 120_000;
 const BACKLOG = 4_096;
 /** The code of a request whose client disconnected before the response began. */
 const ABORTED = 'aborted';
+/** The code of an answer that HTTP does not define: each one is a series of the metrics. */
+const OTHER = 'other';
 /** The reason of what is refused because of maxConnections. */
 const TOO_MANY = 'TooManyConnections';
 const TOO_EARLY = 'too many requests before the first one was answered';
@@ -249,7 +251,9 @@ export class HttpListener {
 
   /** Counts a request whose response has ended. A watch ends with its stream. */
   #count(code: number | typeof ABORTED): void {
-    this.#options.requests.count(this.#options.name, String(code));
+    // What is forwarded may be answered by a Pod, with any code.
+    const word = code === ABORTED || STATUS_CODES[code] !== undefined ? String(code) : OTHER;
+    this.#options.requests.count(this.#options.name, word);
   }
 
   #report(

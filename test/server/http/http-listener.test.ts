@@ -44,6 +44,23 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
 /** Opens a connection and sends a request. */
 const ask = (url: string, request = GET) => raw(url, request, { ca });
 
+test('codes that HTTP does not define are counted as one', async () => {
+  const requests = new ListenerCounter();
+  const codes = [200, 299, 999, 404];
+  const listener = makeListener({
+    requests,
+    onRequest: ({ url = '' }, response) => {
+      response.statusCode = Number(url.slice(1));
+      response.end();
+    },
+  });
+  const url = await listener.listen();
+  for (const code of codes) await fetch(`${url}/${code}`);
+  const counts = () => [...requests.counts].map(([count, , word]) => [word, count]);
+  await eventually(() => counts().length, 3);
+  expect(Object.fromEntries(counts())).toEqual({ 200: 1, 404: 1, other: 2 });
+});
+
 describe('closing a listener', () => {
   test('serves all connections that are pending in its socket', async () => {
     const listener = makeListener();
