@@ -119,13 +119,14 @@ function readSelection(query: URLSearchParams): ServiceSelection {
   if ((query.get('search') ?? '').length > MAX_SEARCH) {
     throw new WrapperError('BadRequest', `search must have at most ${MAX_SEARCH} characters`);
   }
+  const warning = given('warning');
   return {
     namespace: given('namespace'),
     labelSelector: given('labelSelector'),
     search: given('search'),
-    warning: given('warning'),
+    warning,
     show,
-    warnings: query.get('warnings') === 'true',
+    warnings: warning !== undefined || query.get('warnings') === 'true',
     count: query.get('count') === 'true',
     after: query.get('after') ?? '',
     limit: readLimit(query),

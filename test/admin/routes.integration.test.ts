@@ -75,6 +75,13 @@ test.each([
   expect(await ask('GET', path)).toMatchSnapshot();
 });
 
+test('GET /explain with the code of a warning lists the Services that have it', async () => {
+  const query = 'count=true&warning=nothing-matches';
+  const answer = await ask('GET', `/explain?${query}`);
+  expect(answer).toBe(await ask('GET', `/explain?${query}&warnings=true`));
+  expect(answer).not.toBe(await ask('GET', '/explain?count=true'));
+});
+
 test.each([
   ['POST', '/healthz'],
   ['DELETE', '/explain/default/web'],
