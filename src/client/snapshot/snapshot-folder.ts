@@ -45,6 +45,7 @@ export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save
 type SnapshotFile = Pick<Stats, 'size' | 'mtimeMs'>;
 
 const SUFFIX = '.snapshot';
+const SET_ASIDE = 'set-aside.';
 /** Files that need not be kept are removed above this number. */
 const MAX_FILES = 256;
 /** An unfinished file older than this has lost its writer, in milliseconds. A younger one may be another process's. */
@@ -182,7 +183,7 @@ export class SnapshotFolder {
       // Its time of modification says when its state was written.
       const isOrphan = name.endsWith('.tmp') && Date.now() - file.ctimeMs > ORPHAN_MS;
       if (isOrphan) await rm(path, { force: true });
-      else if (name.endsWith(SUFFIX) && file.isFile()) files.set(name, file);
+      else if (isCounted(name) && file.isFile()) files.set(name, file);
     }
     this.#files = files;
     return files;
@@ -207,7 +208,7 @@ export class SnapshotFolder {
     const { folder, logger } = this.#options;
     const cause = error instanceof Untrusted ? error.kind : 'torn';
     const problem = error.message;
-    const file = join(folder, `set-aside.${cause}`);
+    const file = join(folder, `${SET_ASIDE}${cause}`);
     this.counters.setAside[cause]++;
     try {
       await rename(this.#path(query), file);
@@ -231,7 +232,7 @@ export class SnapshotFolder {
     // One that is slow goes on, because nothing can end it.
     const bytes = await writing.catch(() => undefined);
     if (bytes === undefined) return undefined;
-    this.counters.writes++;
+    if (bytes > 0) this.counters.writes++;
     this.#written(state);
     return bytes;
   }
@@ -326,6 +327,11 @@ export class SnapshotFolder {
   #currentOwner(): SnapshotOwner {
     return ownerOf(this.#options.nodeName, this.#options.serverAccess);
   }
+}
+
+/** Whether a file counts for the limit of the disk. What was set aside makes room, as snapshots of no open query do. */
+function isCounted(name: string): boolean {
+  return name.endsWith(SUFFIX) || name.startsWith(SET_ASIDE);
 }
 
 /** Whether a file has a state that was reported later. */

@@ -184,6 +184,21 @@ describe('a file that cannot be trusted', () => {
     expect(await files()).toEqual(['set-aside.torn']);
     expect((await stat(join(folder, 'set-aside.torn'))).size).toBe(22);
   });
+
+  test('counts for the limit of the disk, and makes room for a snapshot', async () => {
+    await truncate(await leave('x'.repeat(70_000)), 60_000);
+    await loadAgain();
+    expect(await files()).toEqual(['set-aside.torn']);
+    const { snapshots, state } = start({ maxBytes: 100_000 });
+    const write = async (bytes: number) => {
+      state.update([change('web', 'x'.repeat(bytes))], '1');
+      await snapshots.flush();
+    };
+    await write(10_000);
+    expect(snapshots.bytes).toBeGreaterThan(70_000);
+    await write(50_000);
+    expect(await files()).toEqual([expect.stringMatching(/[.]snapshot$/)]);
+  });
 });
 
 describe('the disk', () => {
