@@ -411,7 +411,7 @@ export class Reflector<Facts extends ObjectMeta> {
     if (upstream.address !== address) throw interrupted;
   }
 
-  /** The silence of a cache shows nothing, and its watch not what was deleted. */
+  /** A healthy cache may be silent, and its watch does not report what was deleted before. */
   #limitWatch(attempt: Attempt): void {
     attempt.watch?.allowSilence();
     const isEarly = this.#isFromStore || this.#sent.watches === 1;

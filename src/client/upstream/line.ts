@@ -89,7 +89,7 @@ const CLIENT_OPTIONS = {
  * what a server has verifiably not processed (GOAWAY, REFUSED_STREAM), once.
  *
  * - **GOAWAY.** While streams go on, requests from then on get a new Pool. The old one is closed, which lets its
- *   streams end. A Client that reconnects beside its old streams confuses those of both connections, so it may do so
+ *   streams end. undici confuses streams if a Client reconnects while old ones are open, so a Client may reconnect
  *   once.
  * - **Silence.** A quiet watch and a dead connection look the same. Over HTTP/2 the server is sent PINGs. A connection
  *   on which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. The limit counts checks of

@@ -114,15 +114,19 @@ export class ViewBudget {
   /** @param callers of whom one must have room; none: this process itself needs the view */
   #assertBytesShare(callers: readonly CallerId[], entry: ViewEntry, more: number): void {
     const { maxViewBytes } = this.limits;
+    const shareOf = (caller: CallerId): number =>
+      Math.max(BYTES_SHARE, this.#options.shareOf(caller));
     const hasRoom = (caller: CallerId): boolean => {
-      const share = Math.max(BYTES_SHARE, this.#options.shareOf(caller));
-      const most = share < 1 ? share * maxViewBytes : Number.POSITIVE_INFINITY;
-      const isFull = (): boolean => this.#bytesOf(caller) + more > most;
+      const share = shareOf(caller);
+      const max = share < 1 ? share * maxViewBytes : Number.POSITIVE_INFINITY;
+      const isFull = (): boolean => this.#bytesOf(caller) + more > max;
       return this.#makeRoom(isFull, (other) => other !== entry && other.countsFor(caller));
     };
     if (callers.length === 0 || callers.some(hasRoom)) return;
-    const used = callers.map((caller) => mb(this.#bytesOf(caller))).join(' and ');
-    const why = `views of this client hold ${used} of ${mb(maxViewBytes)}, of which it may have a part, and this one needs ${mb(more)} more (maxViewBytes)`;
+    const used = callers
+      .map((caller) => `${mb(this.#bytesOf(caller))} of ${mb(shareOf(caller) * maxViewBytes)}`)
+      .join(' and ');
+    const why = `views of this client hold ${used} that one client may have, and this one needs ${mb(more)} more (maxViewBytes)`;
     throw this.#refusal('caller_bytes', why);
   }
 

@@ -290,8 +290,8 @@ function runSource<Facts extends ObjectMeta>(
   parts: Running<Facts>,
 ): ViewSource {
   const { query, whole, view, projection, corrector, reserve } = parts;
-  // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
-  // do without.
+  // Several views may be parts of the same whole, and a file has one owner. These views, which are never kube-proxy's,
+  // have no snapshot.
   const snapshots = whole === undefined ? context.snapshots : undefined;
   const hasSnapshots = snapshots !== undefined;
   const memory =

@@ -82,7 +82,7 @@ function forwardingOf(
     return {};
   }
   if (isOtherNode(info, query, nodeName)) return {};
-  // Of what a view serves, only metadata may be forwarded. Our Accept header allows no other answer.
+  // A read that a view could answer is forwarded only for its metadata. Our Accept header allows no other answer.
   const accept = metadataAcceptOf(request, info, query);
   return accept === undefined ? undefined : { accept };
 }
