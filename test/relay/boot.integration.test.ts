@@ -124,6 +124,23 @@ async function closeAll(server: Server): Promise<void> {
   server.close();
 }
 
+test("a client's own query, of which there is no snapshot, does not end the wait of the node", async () => {
+  await powerCut();
+  const at = direct();
+  const node = await boot({ withSnapshot: 60_000, without: 100 });
+  await eventually(() => shown(node), OLD);
+  const others = await fetch(
+    `${node.url}${SLICES.replace('endpointslices', 'namespaces/default/endpointslices')}`,
+    {
+      signal: AbortSignal.timeout(1_500),
+    },
+  ).catch(() => undefined);
+  expect(others).toBeUndefined();
+  const { patientUntil, switches } = node.upstream.failover;
+  expect(patientUntil - performance.now()).toBeGreaterThan(50_000);
+  expect([await shown(node), direct(), switches]).toEqual([OLD, at, 0]);
+});
+
 describe.each(Object.keys(BEFORE))('with relays %s', (before) => {
   test('a node with snapshots shows these, and waits for a relay, from which it has the newest state', async () => {
     await powerCut();

@@ -50,6 +50,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly onStored?: ((objects: readonly Facts[]) => void) | undefined;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotFolder;
+  /** Whether only other clients than kube-proxy read it; default: no. */
+  readonly forOthers?: boolean;
   readonly readLimits: ReadLimits;
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
   readonly memory?: ReadMemory;

@@ -21,6 +21,8 @@ export interface SnapshotRestoreOptions {
    * nothing of it.
    */
   readonly restore: (stored: StoredState) => readonly Change[];
+  /** Whether the node needs nothing of it. Then relays of a site that boots are waited for without a snapshot, too. */
+  readonly forOthers?: boolean | undefined;
   /** Called when no snapshot can be used and the API server has not answered since the start. */
   readonly onNothing?: (error: WrapperError) => void;
 }
@@ -79,10 +81,10 @@ export class SnapshotRestore {
 
   /** Reads the snapshot; undefined: there is none. The first list must not be older. */
   async load(): Promise<StoredState | undefined> {
-    const { folder, upstream } = this.#options;
+    const { folder } = this.#options;
     const stored = await folder.load(this.#state);
     this.#mayBeOnDisk = stored !== undefined || !folder.wasRead(this.#state);
-    if (!this.#mayBeOnDisk) upstream.reportNoSnapshot();
+    if (!this.#mayBeOnDisk) this.#reportNone();
     return stored;
   }
 
@@ -197,11 +199,16 @@ export class SnapshotRestore {
     const stored = await folder.loadNewest(this.#state);
     clearTimeout(this.#timer);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
-    upstream.reportNoSnapshot();
+    this.#reportNone();
     logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
     const error = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
     if (!upstream.serverState.answered) onNothing?.(error);
+  }
+
+  #reportNone(): void {
+    const { forOthers, upstream } = this.#options;
+    if (forOthers !== true) upstream.reportNoSnapshot();
   }
 
   get #problem(): string {

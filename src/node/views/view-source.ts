@@ -302,6 +302,8 @@ function runSource<Facts extends ObjectMeta>(
     ...context,
     ...parts,
     snapshots,
+    // What kube-proxy reads needs no room of others, unless it reads JSON.
+    forOthers: reserve !== undefined,
     query: whole ?? query,
     memory,
     onUnanswerable: (error) => view.refuse(error),
