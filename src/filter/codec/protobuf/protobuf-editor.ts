@@ -1,28 +1,28 @@
 import { readMessage } from '../../objects/read-message.ts';
-import { MAP_ENTRY, UNKNOWN_FIELD } from '../../objects/schema.ts';
+import { type Field, MAP_ENTRY, UNKNOWN_FIELD } from '../../objects/schema.ts';
 import { allocateOwned } from '../bytes/owned-copy.ts';
-import type { AddFields, Editor, FieldVisitor } from '../cursor.ts';
-import { encodeField } from './encode.ts';
+import type { AddedField, AddFields, Editor, FieldVisitor } from '../cursor.ts';
+import { encodeField, fieldHead } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
 
-/** Edits protobuf. What stays of an object is copied as a whole, with the edited fields in between. */
+/** Edits protobuf. What stays of an object is copied as a whole, once, with the edited fields in between. */
 export const PROTOBUF_EDITOR: Editor = {
   object(bytes, message, transient, visit, add) {
     const parts = edit(FieldCursor.over(bytes, message), visit, add);
     if (parts === undefined) return bytes;
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    const { buffers, length } = parts;
     const edited = transient ? Buffer.allocUnsafe(length) : allocateOwned(length);
     let at = 0;
-    for (const part of parts) {
-      edited.set(part, at);
-      at += part.length;
+    for (const buffer of buffers) {
+      edited.set(buffer, at);
+      at += buffer.length;
     }
     return edited;
   },
 
   message(field, visit, add) {
-    const parts = edit((field as FieldCursor).enter(), visit, add);
-    return parts === undefined ? 'keep' : { value: Buffer.concat(parts) };
+    const value = edit((field as FieldCursor).enter(), visit, add);
+    return value === undefined ? 'keep' : { value };
   },
 
   entries(field, keeps) {
@@ -31,27 +31,53 @@ export const PROTOBUF_EDITOR: Editor = {
   },
 };
 
-/** The parts of the edited message; undefined: it has not changed. */
-function edit(fields: FieldCursor, visit: FieldVisitor, add?: AddFields): Buffer[] | undefined {
-  const parts: Buffer[] = [];
+/** An edited message: its bytes, which are not joined before the whole object is written. */
+class Parts {
+  readonly buffers: Buffer[] = [];
+  length = 0;
+
+  push(...buffers: readonly Buffer[]): void {
+    for (const buffer of buffers) {
+      this.buffers.push(buffer);
+      this.length += buffer.length;
+    }
+  }
+
+  /** Between two fields that are cut, nothing stays. */
+  pushSpan(bytes: Buffer, start: number, end: number): void {
+    if (start < end) this.push(bytes.subarray(start, end));
+  }
+
+  pushField(field: Field, value: AddedField['value']): void {
+    if (value instanceof Parts) this.push(fieldHead(field.number, value.length), ...value.buffers);
+    else this.push(encodeField(field, value));
+  }
+}
+
+/** The edited message; undefined: it has not changed. */
+function edit(fields: FieldCursor, visit: FieldVisitor, add?: AddFields): Parts | undefined {
+  const { bytes, limit } = fields;
+  const parts = new Parts();
+  let hasChanged = false;
   let from = fields.end;
   while (fields.next()) {
     const { field, fieldStart, start, end } = fields;
     if (field === UNKNOWN_FIELD) continue;
     const action = visit(fields);
     if (action === 'keep') continue;
-    parts.push(fields.bytes.subarray(from, fieldStart));
+    hasChanged = true;
+    parts.pushSpan(bytes, from, fieldStart);
     from = end;
     if (action === 'cut') continue;
     const { value } = action;
     // The length prefix stays byte for byte, also an overlong one.
-    if (Buffer.isBuffer(value) && value.length === end - start) {
-      parts.push(fields.bytes.subarray(fieldStart, start), value);
-    } else parts.push(encodeField(field, value));
+    if (value instanceof Parts && value.length === end - start) {
+      parts.push(bytes.subarray(fieldStart, start), ...value.buffers);
+    } else parts.pushField(field, value);
   }
   const added = add?.() ?? [];
-  if (parts.length === 0 && added.length === 0) return undefined;
-  parts.push(fields.bytes.subarray(from, fields.limit));
-  for (const { field, value } of added) parts.push(encodeField(field, value));
+  if (!hasChanged && added.length === 0) return undefined;
+  parts.pushSpan(bytes, from, limit);
+  for (const { field, value } of added) parts.pushField(field, value);
   return parts;
 }
