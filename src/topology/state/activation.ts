@@ -1,4 +1,4 @@
-import type { ManagedPolicy } from '../policy/policy.ts';
+import type { ManagedPolicy, Policy } from '../policy/policy.ts';
 import { ZONE_KEY } from '../policy/topology-keys.ts';
 import type { KeyMatcher } from './key-matcher.ts';
 import { inOrderOfShares } from './node-set-shares.ts';
@@ -86,7 +86,8 @@ export class Activation {
   waitsFor(service: string): readonly string[] {
     const { ownNode } = this.#matcher;
     const context = ownNode.pending ?? ownNode.active;
-    return context === undefined ? [] : this.#unsyncedSelectors(service, context);
+    if (context === undefined) return [];
+    return this.#unsyncedSelectors(this.#policies.pendingOrActive(service), context);
   }
 
   /** Returns whether any set has lost its room. */
@@ -107,9 +108,17 @@ export class Activation {
     const context = this.#matcher.ownNode.active;
     if (context === undefined) return false;
     let activated = false;
+    /** Thousands of Services share a few policies. */
+    const ready = new Map<Policy, boolean>();
     for (const service of services) {
       if (!policies.withPending.has(service)) continue;
-      if (this.#unsyncedSelectors(service, context).length > 0) continue;
+      const policy = policies.pendingOrActive(service);
+      let isReady = ready.get(policy);
+      if (isReady === undefined) {
+        isReady = this.#unsyncedSelectors(policy, context).length === 0;
+        ready.set(policy, isReady);
+      }
+      if (!isReady) continue;
       policies.activate(service);
       change.services.add(service);
       activated = true;
@@ -161,9 +170,8 @@ export class Activation {
     return { services: NO_NAMES, nodes, isMoved };
   }
 
-  /** Selectors that the pending policy of a Service, else the active one, requires, and whose nodes are not known. */
-  #unsyncedSelectors(service: string, context: NodeContext): readonly string[] {
-    const policy = this.#policies.pendingOrActive(service);
+  /** Selectors that a policy requires, and whose nodes are not known. */
+  #unsyncedSelectors(policy: Policy, context: NodeContext): readonly string[] {
     if (!policy.managed) return [];
     const required = policy.keys.flatMap((key) => this.#requiredBy(key, context));
     return required.filter((selector) => !this.#matcher.nodeSets.areSettled([selector]));

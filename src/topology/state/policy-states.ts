@@ -88,7 +88,7 @@ export class PolicyStates {
       return false;
     const none = { active: undefined, pending: undefined, ports: undefined };
     const entry = this.#entries.get(service) ?? none;
-    const before = [...keysOf(entry)];
+    const before = keysOf(entry);
     entry.pending = policy;
     this.#entries.set(service, entry);
     this.#withPending.add(service);
@@ -100,11 +100,12 @@ export class PolicyStates {
   activate(service: string): void {
     const entry = this.#entries.get(service);
     if (entry?.pending === undefined) return;
-    const before = [...keysOf(entry)];
+    const before = keysOf(entry);
+    const isFirst = entry.active === undefined;
     entry.active = entry.pending;
     entry.pending = undefined;
     this.#withPending.delete(service);
-    this.#reindex(service, before, entry);
+    if (!isFirst) this.#reindex(service, before, entry);
   }
 
   /** Counts the Services by the source of their policy, or the reason for none: `annotation`, `headless`, … */
@@ -121,7 +122,7 @@ export class PolicyStates {
   #remove(service: string): boolean {
     const entry = this.#entries.get(service);
     if (entry === undefined) return false;
-    const before = [...keysOf(entry)];
+    const before = keysOf(entry);
     this.#entries.delete(service);
     this.#withPending.delete(service);
     this.#reindex(service, before, undefined);
@@ -152,6 +153,6 @@ function samePorts(a: readonly string[] | undefined, b: readonly string[] | unde
   return a.length === b.length && a.every((port, index) => port === b[index]);
 }
 
-function* keysOf({ active, pending }: PolicyEntry): Generator<string> {
-  for (const policy of [active, pending]) if (policy?.managed === true) yield* policy.keys;
+function keysOf({ active, pending }: PolicyEntry): string[] {
+  return [active, pending].flatMap((policy) => (policy?.managed === true ? policy.keys : []));
 }
