@@ -36,6 +36,7 @@ import {
   SLICE,
   SLICE_FACTS,
   STATUS,
+  VERSIONED_OBJECT,
 } from '../objects/schema.ts';
 import { statusValue } from '../objects/status.ts';
 import { MAX_ELEMENTS, tooManyElements } from './bytes/element-limit.ts';
@@ -97,6 +98,10 @@ export abstract class Codec {
 
   meta(object: ObjectBytes): ObjectMeta {
     return this.#read(object, IDENTIFIED_OBJECT).metadata;
+  }
+
+  resourceVersion(object: ObjectBytes): string {
+    return this.#read(object, VERSIONED_OBJECT).metadata.resourceVersion;
   }
 
   partialMetadata(object: ObjectBytes): PartialObjectMetadata {

@@ -164,6 +164,9 @@ export const IDENTIFIED_OBJECT = message({
   metadata: one(1, message({ name, namespace, uid, resourceVersion })),
 });
 
+/** What tells apart two states of one object. */
+export const VERSIONED_OBJECT = message({ metadata: one(1, message({ resourceVersion })) });
+
 /** What PartialObjectMetadata has of an object of any kind. */
 export const LABELLED_OBJECT = message({ metadata: one(1, LABELLED_META) });
 

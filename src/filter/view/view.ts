@@ -156,7 +156,7 @@ export class View {
     if (this.started) throw new Error('the view has started already');
     const version = this.#versions.next();
     for (const [key, raw, edit = {}] of objects) {
-      const { resourceVersion } = this.codec.meta(raw);
+      const resourceVersion = this.codec.resourceVersion(raw);
       const object = this.#edited(
         raw,
         initialVersion({ resourceVersion, raw, edit }, version),
