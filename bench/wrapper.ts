@@ -27,6 +27,8 @@ export interface MeasuredWrapper extends ProcessUsage {
 }
 
 const root = resolve(import.meta.dirname, '..');
+/** As the image and the systemd unit start it. A program cannot set it for itself. */
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };
 
 /** What is started, and how. */
 export interface WrapperStart {
@@ -68,7 +70,7 @@ export async function startMeasuredWrapper(
   const startedAt = now();
   const logFile = join(plane.folder, `wrapper-${port}.log`);
   const command = inBoot([process.execPath, ...args], `${config}.boot`, boot?.id);
-  const managed = startProcess({ name: 'wrapper', logFile, ...command });
+  const managed = startProcess({ name: 'wrapper', logFile, env: ENVIRONMENT, ...command });
   return {
     url: relay === undefined ? `http://${listen}` : `https://${relay.listen}`,
     startedAt,
