@@ -94,6 +94,17 @@ describe('a node set is needed', () => {
     expect(harness.wanted).toEqual(['site=a']);
   });
 
+  test('before a policy that uses it becomes active, and not before another one does', () => {
+    harness.settle({ site: 'a', rack: 'r' }, {});
+    harness.setKeys('default/web', 'site');
+    harness.setKeys('default/db', 'rack');
+    harness.setKeys('default/api', 'rack');
+    harness.sync('rack=r');
+    expect([...harness.topology.policies.withPending]).toEqual(['default/web']);
+    harness.sync('site=a');
+    expect([...harness.topology.policies.withPending]).toEqual([]);
+  });
+
   test('by the active and by the next labels of this node, until the next ones are active', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
     harness.sync('site=a', 'edge-1', 'edge-2');
