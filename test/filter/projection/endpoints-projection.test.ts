@@ -211,6 +211,18 @@ test('a slice of domain names is shown unchanged, and its endpoints count for no
   expect(outcome()).toMatchObject({ total: 1, kept: 1, problem: undefined });
 });
 
+test('slices of different lengths are each cut at their own endpoints', () => {
+  const far = { ip: '10.0.0.3', node: 'far' };
+  const near = { ip: '10.0.0.4', node: 'own' };
+  // What is kept of them differs only before the first endpoint that is kept.
+  handler.onChanges([
+    slice('a', 'web', FAR, NEAR),
+    slice('b', 'web', far, { ip: '10.0.0.5', node: 'far' }, near),
+  ]);
+  handler.onSynced();
+  expect(shown()).toEqual({ 'default/a': [NEAR.ip], 'default/b': [near.ip] });
+});
+
 test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
   const south = slice('c', '', { ...NEAR, hint: 'south' });
   handler.onChanges([slice('a', 'web', NEAR), slice('b', '', NEAR), south]);
