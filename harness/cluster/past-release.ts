@@ -2,7 +2,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../deploy/repository.ts';
 import { runCommand } from '../process/run-command.ts';
-import { wrapperImage } from './images.ts';
+import { VERSION, wrapperImage } from './images.ts';
 
 /** Past releases: the commit, and the user of its image. */
 export const PAST_RELEASES = {
@@ -13,11 +13,16 @@ export const PAST_RELEASES = {
 
 export type PastVersion = keyof typeof PAST_RELEASES;
 
+/** Tag of the image of a past release: the sources may have the version of the last one still. */
+export function tagOf(version: PastVersion): string {
+  return version === VERSION ? `${version}-released` : version;
+}
+
 /** A release, built from the history of this repository. */
 export interface PastRelease {
   /** The sources, with their manifests. */
   readonly folder: string;
-  /** Path of the tar of its image, `registry.example.net/kube-proxy-wrapper:<version>`. */
+  /** Path of the tar of its image, `registry.example.net/kube-proxy-wrapper:<tag>`; see {@link tagOf}. */
   readonly image: string;
 }
 
@@ -45,7 +50,7 @@ export async function buildPastRelease(version: PastVersion, folder: string): Pr
   const sources = await buildPastProgram(version, folder);
   // The manifests name the image of .com and .net: the one of the init container is not renamed.
   const names = ['com', 'net'].map(
-    (end) => `registry.example.${end}/kube-proxy-wrapper:${version}`,
+    (end) => `registry.example.${end}/kube-proxy-wrapper:${tagOf(version)}`,
   );
   const image = await wrapperImage(folder, `wrapper-${version}`, names, async (root) => {
     for (const path of ['dist', 'package.json']) {

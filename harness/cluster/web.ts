@@ -75,6 +75,11 @@ export async function createWeb(
     dialFrom,
     /** Switches the readiness of the Pod on a node. */
     setReady,
+    /** Since when each Pod is as ready as it is, by its name. */
+    readySince: async () =>
+      Object.fromEntries(
+        (await pods()).map((pod) => [pod.metadata.name, readyCondition(pod)?.lastTransitionTime]),
+      ),
     /** Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. */
     reaches,
     /** The same from each node: all nodes answer. */
@@ -110,8 +115,12 @@ export async function createWeb(
 }
 
 export function isReady(pod: KubeObject): boolean {
-  const conditions = (pod.status?.conditions ?? []) as { type: string; status: string }[];
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+  return readyCondition(pod)?.status === 'True';
+}
+
+function readyCondition({ status }: KubeObject) {
+  const conditions = (status?.conditions ?? []) as Record<string, string>[];
+  return conditions.find(({ type }) => type === 'Ready');
 }
 
 /**
@@ -164,6 +173,8 @@ function podTemplate() {
     readinessProbe: {
       httpGet: { path: '/ready', port: PORT },
       periodSeconds: 1,
+      // A busy machine answers late, and then other nodes would answer requests.
+      timeoutSeconds: 10,
       failureThreshold: 1,
     },
   };

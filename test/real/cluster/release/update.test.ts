@@ -1,11 +1,18 @@
 import { cpSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { dump } from 'js-yaml';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
-import { buildPastRelease, type PastVersion } from '../../../../harness/cluster/past-release.ts';
+import { nodeAddress } from '../../../../harness/cluster/network.ts';
+import {
+  buildPastRelease,
+  type PastVersion,
+  tagOf,
+} from '../../../../harness/cluster/past-release.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
+import { createWrapperFigures } from '../../../../harness/cluster/wrapper-figures.ts';
 import { readText, repository } from '../../../../harness/deploy/repository.ts';
 import { poll } from '../../../../harness/poll.ts';
 
@@ -41,10 +48,16 @@ async function startWith(version: PastVersion, config: string) {
 }
 
 /** Writes the kustomization of the documents into a folder, with these settings. */
-async function writeKustomization(folder: string, config: string, version?: string) {
+async function writeKustomization(
+  folder: string,
+  config: string,
+  version?: PastVersion,
+  component?: string,
+) {
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap', {
     'my-cluster': folder,
-    ...(version === undefined ? {} : { [`newTag: ${newVersion()}`]: `newTag: ${version}` }),
+    ...(version === undefined ? {} : { [`newTag: ${newVersion()}`]: `newTag: ${tagOf(version)}` }),
+    ...(component === undefined ? {} : { '# components: ': `components: [${component}] # ` }),
     'configMapGenerator:':
       'configMapGenerator:\n  - name: kube-proxy-wrapper\n    behavior: replace\n    files: [config.yaml]',
   });
@@ -56,9 +69,9 @@ const newVersion = () =>
     workspace.documented('kubeadm', 'kubectl -n kube-system get configmap'),
   )?.[1];
 
-/** The command of the upgrade notes that begins so. */
+/** The first command of the changelog that begins so. */
 function upgradeNote(beginning: string): string {
-  const notes = readText('CHANGELOG.md').split('### Upgrade from 1.1.0')[1] ?? '';
+  const notes = readText('CHANGELOG.md');
   const [command = ''] = /(?<=`)[^`]+/.exec(notes.slice(notes.indexOf(`\`${beginning}`))) ?? [];
   return command;
 }
@@ -122,12 +135,17 @@ const imagesOfPods = async () =>
     .filter(({ metadata }) => !('deletionTimestamp' in metadata))
     .map(({ spec }) => (spec.containers[0].image as string).split(':')[1]);
 
-/** Runs `during` with every node under load. Resolves with the answers that were not this node's. */
+/** Runs `during` with every node under load. Resolves with the answers that were not this node's, and how many. */
 async function failuresUnderLoad(during: () => Promise<unknown>) {
+  const before = await web.readySince();
   const seen = await web.underLoad(everyNode, during);
-  return seen.map((answers, index) =>
-    Object.keys(answers).filter((answer) => answer !== everyNode[index]),
-  );
+  // Else it was right that another node answered.
+  expect(await web.readySince()).toEqual(before);
+  return seen.map((answers, index) => {
+    const own = everyNode[index] as string;
+    expect(answers[own]).toBeGreaterThan(100);
+    return Object.entries(answers).filter(([answer]) => answer !== own);
+  });
 }
 
 /** Runs `during` while a client of each wrapper requests Services. Resolves with the answers that were not 200. */
@@ -144,6 +162,7 @@ async function refusalsOfWrappers(during: () => Promise<unknown>) {
   return loads.map(({ process }) => {
     const [last = ''] = process.log().trim().split('\n').slice(-1);
     const { answers } = JSON.parse(last) as { answers: Record<string, number> };
+    expect(Object.keys(answers)).not.toEqual([]);
     return Object.keys(answers).filter((answer) => answer.startsWith('('));
   });
 }
@@ -233,5 +252,74 @@ describe('from 1.1.0', () => {
     expect(await failuresUnderLoad(refused)).toEqual([[], []]);
     expect(await imagesOfPods()).toEqual(['1.1.0', '1.1.0']);
     await savesState();
+  });
+});
+
+describe('from 1.2.0, with relays that it finds by the ClusterIP of their Service', () => {
+  const RELAY = 'kube-proxy-wrapper-relay';
+  const component = '../manifests/components/relay';
+  const caFile = `/etc/${RELAY}/ca.crt`;
+  const relays = everyNode.map((_, index) => `${nodeAddress(index + 1)}:10364`);
+  let clusterIP: string;
+
+  /** Applies the Secret of the relays with a new certificate, which has these names. */
+  const applySecret = async (names: string) => {
+    await workspace.runDocumented('The certificate', 'openssl req', {
+      'IP:127.0.0.1,DNS:localhost': names,
+    });
+    const command = workspace.documented('Set up relays', 'kubectl -n kube-system create secret');
+    const yaml = `${command.trim()} --dry-run=client -o yaml`;
+    await workspace.run(`${yaml} | kubectl apply --server-side -f -`);
+  };
+
+  /** Applies a folder. Resolves when all is rolled out, and the wrappers read from one of these servers. */
+  const update = async (folder: string, servers: readonly string[]) => {
+    await apply(folder);
+    await rolledOut(cluster, RELAY);
+    await rolledOut(cluster, 'kube-proxy-wrapper');
+    const figures = createWrapperFigures(cluster);
+    for (const node of everyNode) await figures.reads(node, servers);
+  };
+
+  beforeAll(async () => {
+    await startWith('1.2.0', 'logLevel: info\n');
+    await workspace.run('kubectl label node edge-1 edge-2 site=a');
+    await workspace.run(`kubectl apply --server-side -f 1.2.0/${component.slice(3)}/service.yaml`);
+    const service = await cluster.admin.get(`/api/v1/namespaces/kube-system/services/${RELAY}`);
+    clusterIP = service.spec.clusterIP;
+    await applySecret(`IP:${clusterIP}`);
+    await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay=true');
+    const oldConfig = dump({ relays: { servers: [`https://${clusterIP}`], caFile } });
+    const newConfig = dump({ relays: { service: `kube-system/${RELAY}`, caFile } });
+    await writeKustomization('1.2.0/my-cluster', oldConfig, '1.2.0', component);
+    await writeKustomization('my-cluster', newConfig, undefined, component);
+    await update('1.2.0/my-cluster', [clusterIP]);
+  }, 500_000);
+  afterAll(async () => await cluster.stop());
+
+  /** Runs a change under load, of Pods and of clients of the wrappers. Resolves with what has failed. */
+  const failuresOf = async (change: () => Promise<unknown>) => {
+    const refused = async () => expect(await refusalsOfWrappers(change)).toEqual([[], []]);
+    return await failuresUnderLoad(refused);
+  };
+
+  test('to relays that are found without a rule no request is lost', async () => {
+    const change = async () => {
+      // Old and new processes read it at different times, so a while they trust each other no more.
+      await applySecret(`IP:${clusterIP},DNS:${RELAY}.kube-system.svc`);
+      await update('my-cluster', relays);
+      await workspace.run(upgradeNote('kubectl -n kube-system delete networkpolicy'));
+    };
+    expect(await failuresOf(change)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual([newVersion(), newVersion()]);
+    await followsChanges();
+    expect(await workspace.run('kubectl kpw status')).toMatch(/^2 of 2 nodes are well$/m);
+  });
+
+  test('and none is lost on the way back', async () => {
+    const change = async () => await update('1.2.0/my-cluster', [clusterIP]);
+    expect(await failuresOf(change)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual([tagOf('1.2.0'), tagOf('1.2.0')]);
+    await followsChanges();
   });
 });
