@@ -75,8 +75,8 @@ export class RelayViews {
     return this.#views.budget;
   }
 
-  /** Whether kube-proxy makes this query. */
-  isKubeProxys(query: Query): boolean {
+  /** Whether a wrapper makes the query for its kube-proxy, or for itself. */
+  isKubeProxys({ query }: ViewSource): boolean {
     return this.#views.isKubeProxys(query);
   }
 

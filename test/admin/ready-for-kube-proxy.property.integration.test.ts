@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
@@ -32,7 +33,7 @@ test('between the start and the first kube-proxy it is not ready, though its Nod
   await eventually(() => proxy.views.ownNodeExists, true);
   expect(problemsOf(proxy)).toEqual([]);
   expect(problemOf(proxy, 'kube-proxy')).toBe(
-    'waits for kube-proxy to connect, at most until 30 s after the start',
+    'waits for kube-proxy to connect, at most until 30 s after it listens',
   );
 });
 
@@ -57,6 +58,43 @@ test('where no kube-proxy comes it is ready when the default views are complete'
   expect(isServed(proxy)).toBe(true);
 });
 
+const inJson = (query: Query): Query => ({ ...query, encoding: 'json' });
+
+test('while the lists of a kube-proxy that reads JSON hang it is not ready', async () => {
+  const server = useCluster();
+  const proxy = await useWrapper(await server.listen());
+  await eventually(() => proxy.views.ownNodeExists, true);
+  for (const query of [SLICES, SERVICES]) {
+    const release = server.hold(({ path }) => path.endsWith(`/${query.resource.plural}`));
+    proxy.views.acquire(inJson(query));
+    await delay(50);
+    expect(isReady(proxy)).toBe(false);
+    release();
+    await eventually(() => isReady(proxy), true);
+  }
+});
+
+test('while the list of another client hangs it is ready, though the query is that of a kube-proxy', async () => {
+  const server = useCluster();
+  const proxy = await useWrapper(await server.listen());
+  for (const query of [SLICES, SERVICES]) proxy.views.acquire(query);
+  await eventually(() => isReady(proxy), true);
+  server.hold(() => true);
+  const others = [...currentKubeProxyQueries(NODE).map(inJson), { ...SLICES, labelSelector: '' }];
+  const views = others.map((query) => proxy.views.acquire(query).view);
+  await delay(50);
+  expect(views.map(({ started }) => started)).toEqual(others.map(() => false));
+  expect(isReady(proxy)).toBe(true);
+});
+
+test('a kube-proxy that reads JSON, and for which there is no room, keeps it unready', async () => {
+  const proxy = await useWrapper(await useCluster().listen(), { maxViewBytes: 1 });
+  const { view } = proxy.views.acquire(inJson(SLICES));
+  await eventually(() => view.refusal?.code, 'LimitExceeded');
+  await eventually(() => proxy.views.kubeProxy.services?.view.started, true);
+  expect(isReady(proxy)).toBe(false);
+});
+
 // Nothing opens its views again until it comes back, and a node without it must not be unready for ever.
 test('it is still ready when a kube-proxy that reads JSON, whose views nothing keeps, has gone', async () => {
   const proxy = await useWrapper(await useCluster().listen(), { idleViewMs: 1 });
@@ -70,7 +108,7 @@ test('it is still ready when a kube-proxy that reads JSON, whose views nothing k
 });
 
 const HELD = [PATHS.nodes, PATHS.services, PATHS.slices].map((path) => path.replace(/\?.*/, ''));
-const READ = kubeProxyQueries(NODE);
+const READ = kubeProxyQueries(NODE).flatMap((query) => [query, inJson(query)]);
 
 /** Turns of the event loop after a step. */
 const TURNS = 20;

@@ -14,7 +14,7 @@ export interface ViewReading {
   readonly path: string;
   /** The same for queries of kube-proxy and of this process. Other clients choose their selectors: the path alone. */
   readonly series: string;
-  /** Whether kube-proxy makes the query. */
+  /** Whether kube-proxy reads it, or would. */
   readonly isKubeProxys: boolean;
   /** Number of objects that it shows. */
   readonly objects: number;
@@ -70,7 +70,7 @@ export function readViews(
       query,
       path,
       series: isKnown(query) ? path : collectionPath(query.resource, ''),
-      isKubeProxys: views.isKubeProxys(query),
+      isKubeProxys: views.isKubeProxys(source),
       objects: view.size,
       bytes: view.bytes,
       clients: views.users(source),

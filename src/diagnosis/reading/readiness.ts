@@ -69,7 +69,7 @@ function ownNodeCheck(proxy: ProxyState): Check {
  */
 function kubeProxyChecks({ views: { kubeProxy } }: ProxyState): Check[] {
   if (kubeProxy.hasOpened) return [];
-  const problem = 'waits for kube-proxy to connect, at most until 30 s after the start';
+  const problem = 'waits for kube-proxy to connect, at most until 30 s after it listens';
   return [{ name: 'kube-proxy', problem, nature: 'starting' }];
 }
 
@@ -140,7 +140,7 @@ function viewCheck(
     if (!isKubeProxys && isBeingRead(status)) return newQueryCheck(name, status);
     const problem = problemOfStatus(status);
     const remark = listRemark(status);
-    // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
+    // Its last state is served. This node is ready unless kube-proxy reads it, which lacks room only in JSON.
     if (status.error?.code === 'LimitExceeded' && !isKubeProxys) {
       return {
         name,
@@ -151,14 +151,13 @@ function viewCheck(
     if (problem.problem !== undefined) return { name, ...problem };
     return { name, ...(started ? {} : waitingFailure(proxy)), remark };
   }
+  const hasNoRoom = refusal.code === 'LimitExceeded';
+  if (hasNoRoom && isKubeProxys) {
+    return { name, problem: 'not served', nature: 'unsynced', detail: refusal.message };
+  }
   // The client of a refused query receives the error. This node is ready all the same.
-  return {
-    name,
-    remark:
-      refusal.code === 'LimitExceeded'
-        ? `but it is not served: ${refusal.message}`
-        : `but the API server refuses the query: ${refusal.message}`,
-  };
+  const what = hasNoRoom ? 'it is not served' : 'the API server refuses the query';
+  return { name, remark: `but ${what}: ${refusal.message}` };
 }
 
 /** A query that may have been opened long after the start. */

@@ -63,6 +63,16 @@ export class KubeProxyViews {
     return source !== undefined && isEndpointsSource(source) ? source : undefined;
   }
 
+  /**
+   * Whether the kube-proxy of this node reads a view, or another version would. In JSON only the views that were
+   * chosen, because any client may send such a query, and its view must not make this node unready.
+   */
+  includes(source: ViewSource): boolean {
+    const chosen = [this.#services, this.#endpoints].find((entry) => entry?.source === source);
+    const isChosen = chosen !== undefined && this.#isKubeProxys(chosen);
+    return isChosen || this.#views.isKubeProxys(source.query);
+  }
+
   /** Whether a view of endpoints is open that a kube-proxy reads or would read. */
   get isOpen(): boolean {
     const entry = this.#endpointsEntry;

@@ -103,9 +103,9 @@ export class ViewRegistry {
     return this.#views.budget;
   }
 
-  /** Whether kube-proxy makes this query. */
-  isKubeProxys(query: Query): boolean {
-    return this.#views.isKubeProxys(query);
+  /** See {@link KubeProxyViews.includes}. */
+  isKubeProxys(source: ViewSource): boolean {
+    return this.kubeProxy.includes(source);
   }
 
   /** Number of requests, watches included, that read a view now. */
