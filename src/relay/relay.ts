@@ -178,7 +178,8 @@ async function listen(
   const { queries } = views;
   const { addresses } = listeners;
   const acquire = (query: Query) => views.acquire(query, ANYONE);
-  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
+  const isNeeded = () => true;
+  await waitUntilReadyToListen({ addresses, queries, isNeeded, acquire, logger, signal });
   const { https = '' } = await listeners.listen();
   return https;
 }

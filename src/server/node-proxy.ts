@@ -1,6 +1,10 @@
 import { Histogram } from '@prometheus-io/client';
 import type { Logger } from 'pino';
-import { currentKubeProxyQueries, ownNodeQuery } from '../client/api/kube-proxy-queries.ts';
+import {
+  anyKubeProxyQueryTest,
+  currentKubeProxyQueries,
+  ownNodeQuery,
+} from '../client/api/kube-proxy-queries.ts';
 import type { Query } from '../client/api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from '../client/api/read-limits.ts';
 import type { Credentials } from '../client/credentials/credentials.ts';
@@ -70,7 +74,7 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   readonly readyWaitMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
-  /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
+  /** The views of the newest kube-proxy are opened this long after it listens, in milliseconds; default 30,000. */
   readonly defaultViewsMs?: number;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
@@ -337,10 +341,11 @@ async function listen(
   { views }: Pick<NodeProxy, 'views'>,
 ) {
   const { logger, signal = new AbortController().signal } = options;
-  const { queries = currentKubeProxyQueries(options.nodeName) } = options;
+  const { nodeName, queries = currentKubeProxyQueries(nodeName) } = options;
   const { addresses } = listeners;
+  const isNeeded = anyKubeProxyQueryTest(nodeName);
   const acquire = (query: Query) => views.acquire(query);
-  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
+  await waitUntilReadyToListen({ addresses, queries, isNeeded, acquire, logger, signal });
   signal.throwIfAborted();
   return listeners.listen();
 }

@@ -200,6 +200,24 @@ describe('a planned restart', () => {
     expect(await answer).toBe(200);
   });
 
+  test('the next process waits for kube-proxy, also in JSON, and not for what another client reads', async () => {
+    await listening();
+    const kubeProxys = `${SLICES}?labelSelector=!service.kubernetes.io%2Fheadless`;
+    const read = async (path: string): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+    expect([await list(), await read(kubeProxys)]).toEqual([200, 200]);
+    const isOf = (selector: string) => (request: { path: string; query: URLSearchParams }) =>
+      request.path === SLICES && (request.query.get('labelSelector') ?? '') === selector;
+    server.hold(isOf(''));
+    const release = server.hold(isOf('!service.kubernetes.io/headless'));
+    const next = start();
+    await next.logged(NOT_YET_LISTENING);
+    await delay(300);
+    expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
+    release();
+    await next.logged('listening');
+  });
+
   // The next process served its snapshot after 10 s: changes came late, and a list was older than the one before.
   test('the last process remains while the next one has only a snapshot, which then has all that was shown', async () => {
     const settings = { handoverSeconds: 3, stateDir: join(folder, 'state') };

@@ -11,8 +11,8 @@ import { type Query, queryKey } from './query.ts';
 /*
  * The queries of the stock kube-proxy of each version (cmd/kube-proxy/app/server.go, Run). There is always room for
  * their views, so the table is short: any process on the node can keep all of them open outside the budget.
- * They are in protobuf, kube-proxy's default. A kube-proxy that is configured for JSON
- * (clientConnection.contentType) counts like any other client: in JSON the same objects take three times the
+ * They are in protobuf, kube-proxy's default. For the views of a kube-proxy that is configured for JSON
+ * (clientConnection.contentType) there is room as for any other client's: in JSON the same objects take three times the
  * memory.
  */
 
@@ -81,6 +81,18 @@ export function kubeProxyQueries(nodeName: string): readonly Query[] {
 export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean {
   const keys = new Set(kubeProxyQueries(nodeName).map(queryKey));
   return (query) => keys.has(queryKey(query));
+}
+
+/**
+ * Returns a function that reports whether a query is one of kube-proxy's in any encoding that it can be configured for.
+ * In JSON only for Services and endpoints: many clients read a Node or ServiceCIDRs as kube-proxy does.
+ */
+export function anyKubeProxyQueryTest(nodeName: string): (query: Query) => boolean {
+  const isKubeProxys = kubeProxyQueryTest(nodeName);
+  return (query) => {
+    const isForRules = query.resource === SERVICES || isForEndpoints(query);
+    return isKubeProxys(isForRules ? { ...query, encoding: 'protobuf' } : query);
+  };
 }
 
 /** Returns a function that reports whether a query is one of kube-proxy's or of the wrapper itself. */

@@ -9,8 +9,8 @@ import { addressText, type ListenAddress } from '../../util/address.ts';
 /*
  * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.
  * 1. The next process starts, and reads from the admin port of the old process which views it has open.
- * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
- *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
+ * 2. It opens these views, waits until those of kube-proxy are complete (waitUntilReadyToListen), and listens on the
+ *    same ports. No view is made from a snapshot while the old process receives changes (createLastProcessFlush).
  *    However long that takes, the old process serves: meanwhile the startup probe of the next one fails (listens.ts).
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
  * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
@@ -25,9 +25,10 @@ const SHARED_PORT_POLL_MS = 60_000;
 const SHARED_PORT_CHECKS = 5;
 
 /**
- * If another process listens on one of the addresses, waits until the views that its clients read are complete in
+ * If another process listens on one of the addresses, waits until the views that its clients need are complete in
  * this process too. As soon as this process listens, the kernel sends it a share of the new connections, and a view
- * that is not complete would answer 503.
+ * that is not complete answers 503 after some seconds. So it may answer another client than kube-proxy, whatever that
+ * client asks for: else a query that the API server does not answer would keep each next process waiting.
  *
  * Also resolves when the other process stops earlier: then it is better to listen and let requests wait than to
  * refuse connections. Resolves immediately if no other process listens.
@@ -37,18 +38,22 @@ export async function waitUntilReadyToListen(options: {
   readonly addresses: readonly ListenAddress[];
   /** What the clients of the other process read, as far as it is known. */
   readonly queries: readonly Query[];
+  /** Whether the view of a query is waited for. All are opened. */
+  readonly isNeeded: (query: Query) => boolean;
   readonly acquire: (query: Query) => ViewLease;
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, queries, acquire, signal, logger } = options;
+  const { addresses, queries, isNeeded, acquire, signal, logger } = options;
   if (!anotherListens(addresses)) return;
-  const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
+  const open = (query: Query) => tryAcquire(acquire, query, logger);
+  const needed = queries.filter(isNeeded).flatMap(open);
+  const others = queries.filter((query) => !isNeeded(query)).flatMap(open);
   logger.info(
     { views: queries.map((query) => queryPath(query)) },
     'the previous process still listens here; this one starts when its views are complete',
   );
-  const countWaiting = (): number => leases.filter(({ view }) => isAwaited(view)).length;
+  const countWaiting = (): number => needed.filter(({ view }) => isAwaited(view)).length;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
       await delay(TAKEOVER_POLL_MS);
@@ -62,7 +67,7 @@ export async function waitUntilReadyToListen(options: {
       );
     }
   } finally {
-    for (const lease of leases) lease.release();
+    for (const lease of [...needed, ...others]) lease.release();
   }
 }
 

@@ -170,6 +170,7 @@ test('a process that takes over does not wait for a refused view', async () => {
     queries: currentKubeProxyQueries('edge-1').filter(
       ({ resource }) => resource.plural === 'servicecidrs',
     ),
+    isNeeded: () => true,
     acquire: (query) => proxy.views.acquire(query),
     signal: new AbortController().signal,
     logger: pino({ level: 'silent' }),

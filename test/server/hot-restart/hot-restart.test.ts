@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { currentKubeProxyQueries } from '../../../src/client/api/kube-proxy-queries.ts';
@@ -28,6 +29,7 @@ require('node:net').createServer().listen({ host: '::', port: +process.argv[1], 
 /** Only root can become another user. */
 const asRoot = process.geteuid?.() === 0 ? describe : describe.skip;
 const [QUERY] = currentKubeProxyQueries('edge-1') as [Query];
+const isNeeded = (query: Query): boolean => query === QUERY;
 const VIEW_OPTIONS = {
   resource: SERVICES,
   codec: CODECS.json,
@@ -66,7 +68,14 @@ asRoot('a socket of another user for IPv6 alone on the same port', () => {
       throw new Error('it waits for a view');
     };
     const { signal } = new AbortController();
-    await waitUntilReadyToListen({ addresses, queries: [QUERY], acquire, signal, logger });
+    await waitUntilReadyToListen({
+      addresses,
+      queries: [QUERY],
+      isNeeded,
+      acquire,
+      signal,
+      logger,
+    });
     expect(lines).toEqual([]);
   });
 });
@@ -81,6 +90,35 @@ test('a view that the API server refuses does not keep the next process from lis
   const { logger } = recordingLogger();
   let released = 0;
   const acquire = () => ({ view, release: () => void released++ });
-  await waitUntilReadyToListen({ addresses, queries: [QUERY], acquire, signal, logger });
+  await waitUntilReadyToListen({ addresses, queries: [QUERY], isNeeded, acquire, signal, logger });
   expect(released).toBe(1);
+});
+
+// Else a query that the API server does not answer would keep each next process waiting.
+test('it listens when the needed views are complete, whatever other clients read', async () => {
+  const host = '127.0.0.1';
+  const addresses = [{ host, port: await listen(host), reusePort: true }];
+  const views = new Map<Query, View>();
+  const acquire = (query: Query) => {
+    const view = new View(VIEW_OPTIONS);
+    views.set(query, view);
+    return { view, release: () => views.delete(query) };
+  };
+  const { signal } = new AbortController();
+  const { logger } = recordingLogger();
+  const queries = [QUERY, { ...QUERY, namespace: 'shop' }];
+  const waiting = waitUntilReadyToListen({
+    addresses,
+    queries,
+    isNeeded,
+    acquire,
+    signal,
+    logger,
+  }).then(() => 'ended');
+  const soon = delay(120, 'waits');
+  expect(await Promise.race([waiting, soon])).toBe('waits');
+  expect([...views.keys()]).toEqual(queries);
+  views.get(QUERY)?.start([]);
+  expect(await waiting).toBe('ended');
+  expect(views.size).toBe(0);
 });
