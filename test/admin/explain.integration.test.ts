@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import type { Admin } from '../../src/admin/admin.ts';
-import type { Diff } from '../../src/admin/explain/diff.ts';
+import { type Diff, diffOf } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
+import type { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -99,6 +100,29 @@ describe('/explain', () => {
 describe('/diff', () => {
   const diff = async () => (await get<Diff>('/diff/default/web')).body;
   const pathsOf = ({ objects }: Diff) => objects.map(({ patch }) => patch.map(({ path }) => path));
+
+  // A slice that was deleted meanwhile was hidden by a policy, and two decisions were mixed.
+  test.each([
+    ['a slice is deleted', () => server.delete('endpointslices', 'web-2')],
+    ['another policy applies', () => server.annotate('web', 'topologyKeys', '["*"]')],
+  ])('is about one state, though it pauses while %s', async (_, change) => {
+    putSlice(server, 'web-2', 'web', [
+      { ip: '10.0.1.2', node: 'edge-2' },
+      { ip: '10.0.1.3', node: 'edge-3' },
+    ]);
+    await start();
+    const diffWith = async (pause: () => Promise<void>) =>
+      (await diffOf(proxy, 'default/web', { pause } as TimeSlice)).objects;
+    const before = await diffWith(async () => {});
+    const shown = await listed();
+    let isChanged = false;
+    const after = await diffWith(async () => {
+      if (!isChanged) change();
+      isChanged = true;
+      await eventually(async () => (await listed()).length !== shown.length, true);
+    });
+    expect([isChanged, after]).toEqual([true, before]);
+  });
 
   test('lists the removed endpoints of each subset of Endpoints', async () => {
     putEndpoints(server, 'web', ENDPOINTS.slice(1));

@@ -1,5 +1,9 @@
 import { ENDPOINTS } from '../../filter/objects/resource.ts';
-import { type EndpointsObject, fullGroupsOf } from '../../filter/projection/endpoint-index.ts';
+import {
+  type EndpointsObject,
+  fullGroupsOf,
+  rawOf,
+} from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import { viewOfService } from './explained-service.ts';
@@ -39,6 +43,12 @@ const OBJECT_REMOVED: readonly JsonPatchOperation[] = [{ op: 'remove', path: '' 
 
 type Compare = (before: object, after: object) => readonly JsonPatchOperation[];
 
+/** An object of the view when the answer began: the view goes on while the answer pauses. */
+interface Taken extends Pick<EndpointsObject, 'key' | 'raw' | 'shown'> {
+  /** Whether kube-proxy sees it. */
+  readonly isSeen: boolean;
+}
+
 /**
  * Compares the objects of a Service, as the API server sent them last, with what the view shows of them. Both are in
  * memory, so the API server gets no request. Throws `NotFound` and `NotReady` as /explain does.
@@ -47,13 +57,12 @@ export async function diffOf(proxy: ShownState, service: string, slice: TimeSlic
   const source = viewOfService(proxy, service);
   // Most processes never need it.
   const { default: jsonpatch } = await import('fast-json-patch');
-  const { objects } = source.projection.inspect(service);
-  const endpoints = await endpointsDiffs(source.view, objects, jsonpatch.compare, slice);
-  return {
-    service,
-    ...viewHead(proxy, source),
-    objects: [...serviceDiff(proxy, service), ...endpoints],
-  };
+  const { view, projection } = source;
+  const objects = projection.inspect(service).objects.map((object) => takenOf(view, object));
+  const head = viewHead(proxy, source);
+  const services = serviceDiff(proxy, service);
+  const endpoints = await endpointsDiffs(view, objects, jsonpatch.compare, slice);
+  return { service, ...head, objects: [...services, ...endpoints] };
 }
 
 /** A Service is shown unchanged, or hidden. */
@@ -64,15 +73,20 @@ function serviceDiff(proxy: ShownState, service: string): ObjectDiff[] {
   return [{ kind: 'Service', ...nameParts(service), shown, patch: shown ? [] : OBJECT_REMOVED }];
 }
 
+function takenOf(view: View, object: EndpointsObject): Taken {
+  const { key, shown } = object;
+  return { key, shown, raw: rawOf(object, view), isSeen: view.get(key) !== undefined };
+}
+
 async function endpointsDiffs(
   view: View,
-  objects: readonly EndpointsObject[],
+  objects: readonly Taken[],
   compare: Compare,
   slice: TimeSlice,
 ): Promise<ObjectDiff[]> {
   const diffs: ObjectDiff[] = [];
   for (const object of objects) {
-    const shown = view.get(object.key) !== undefined;
+    const { isSeen: shown } = object;
     const patch = shown
       ? compare(
           changeablePartOf(view, object, undefined),
@@ -86,11 +100,7 @@ async function endpointsDiffs(
 }
 
 /** What the wrapper may change in an object. @param edit how it was shown; undefined: as the API server has it */
-function changeablePartOf(
-  view: View,
-  object: EndpointsObject,
-  edit: EndpointsObject['shown'],
-): object {
+function changeablePartOf(view: View, object: Taken, edit: EndpointsObject['shown']): object {
   let index = 0;
   const all = fullGroupsOf(object, view).map(({ endpoints }) => {
     const byAddress: Record<string, object> = {};

@@ -38,12 +38,18 @@ export interface EndpointsObject {
 }
 
 /** An object as the API server sent it; undefined: it is gone, or the view was closed. */
-export function rawOf({ raw, key }: EndpointsObject, view: View): ObjectBytes | undefined {
+export function rawOf(
+  { raw, key }: Pick<EndpointsObject, 'raw' | 'key'>,
+  view: View,
+): ObjectBytes | undefined {
   return raw ?? view.get(key);
 }
 
 /** Its groups with all that is read of them; none if {@link rawOf} has nothing. */
-export function fullGroupsOf(object: EndpointsObject, view: View): readonly FullGroup[] {
+export function fullGroupsOf(
+  object: Pick<EndpointsObject, 'raw' | 'key'>,
+  view: View,
+): readonly FullGroup[] {
   const raw = rawOf(object, view);
   return raw === undefined ? [] : view.codec.endpointGroups(view.resource, raw);
 }
