@@ -11,7 +11,7 @@ export interface LogEntry {
 /** Size of the window. A watcher that falls further behind must list again. */
 export interface LogBounds {
   readonly entries: number;
-  /** Total size of the objects in bytes. The view shares most of them, so they cost no extra memory. */
+  /** Total size of the objects in bytes. The view shares an object until it changes or a list copies it into a page. */
   readonly bytes: number;
 }
 
