@@ -201,7 +201,9 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
   const snapshots =
     state && new SnapshotFolder({ ...state, nodeName, serverAccess, flushLastProcess, logger });
   const { bootId = readBootId() } = options;
-  const found = relays && (await readRelays(relays, snapshots, bootId));
+  // Without a snapshot a relay is waited for as long.
+  const waitMs = options.relayWaitMs?.without;
+  const found = relays && (await readRelays(relays, { snapshots, bootId, waitMs, logger }));
   const relayWaitMs = found?.haveBooted === true ? undefined : options.relayWaitMs;
   const upstream =
     found === undefined

@@ -1,9 +1,12 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { SeenRequest } from '../../fake-apiserver/faults.ts';
 import { type ServingFiles, writeServingFiles } from '../../harness/certificates.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
+import { SnapshotFolder } from '../../src/client/snapshot/snapshot-folder.ts';
+import { SnapshotWriter } from '../../src/client/snapshot/snapshot-writer.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { type LogLine, recordingLogger } from '../support/recording-logger.ts';
@@ -98,13 +101,14 @@ async function useNode(
   return await useWrapper(api, { ...base, ...options }, { ...raw });
 }
 
-/** Reads as kube-proxy does, in an encoding. */
+/** Reads as kube-proxy does, in an encoding. Resolves with the status. */
 async function read(
   node: NodeProxy,
   accept = 'application/vnd.kubernetes.protobuf',
-): Promise<void> {
+): Promise<number> {
   const response = await fetch(node.url + SLICES, { headers: { accept } });
   await response.arrayBuffer();
+  return response.status;
 }
 
 const hosts = (node: NodeProxy) => node.upstream.failover.servers.map(({ host }) => host);
@@ -253,4 +257,73 @@ test('only the first process after a boot waits for its relays', async () => {
   const booted = await start('two');
   await read(booted);
   expect([booted.upstream.waitsForRelays, booted.upstream.failover.switches]).toEqual([true, 0]);
+});
+
+describe('with a disk that', () => {
+  const relayWaitMs = { withSnapshot: 60_000, without: 200 };
+  const isOnDisk = /^relays-/;
+  let state: ReturnType<typeof useState>;
+  let answers: PromiseWithResolvers<void>;
+
+  /** A node has had a relay, and nothing else is on its disk, which does not answer when the next process asks for it. */
+  beforeEach(async () => {
+    state = useState();
+    putRelays([{ ip: '127.0.0.2', node: 'edge-2' }]);
+    const first = await useNode({ state });
+    await read(first);
+    await eventually(() => hosts(first).length, 2);
+    await first.close();
+    for (const name of readdirSync(state.folder)) {
+      if (!isOnDisk.test(name)) rmSync(join(state.folder, name));
+    }
+    answers = Promise.withResolvers<void>();
+    const { loadPatiently } = SnapshotFolder.prototype;
+    jest.spyOn(SnapshotFolder.prototype, 'loadPatiently').mockImplementation(async function (
+      this: SnapshotFolder,
+      of,
+      onSlow,
+    ) {
+      if (of.query.startsWith('/relays')) await answers.promise;
+      return await loadPatiently.call(this, of, onSlow);
+    });
+  });
+  afterEach(() => void jest.restoreAllMocks());
+
+  test('never answers, a node reads from the API server, and then from the relay that it finds there', async () => {
+    jest.restoreAllMocks();
+    jest.spyOn(SnapshotWriter.prototype, 'inTurn').mockReturnValue(new Promise<never>(() => {}));
+    putRelays([OWN]);
+    await useRelayOf(api, files, {}, port);
+    const node = await useNode({ state, relayWaitMs });
+    expect([await read(node), hosts(node)[0]]).toEqual([200, apiHost()]);
+    await eventually(() => hosts(node), [`127.0.0.1:${port}`, apiHost()]);
+    await eventually(() => lines.some(({ msg }) => msg.endsWith('the disk is slow')), true);
+  });
+
+  test('is slow, a node uses the relay from disk as soon as that is known', async () => {
+    const relay = await useRelayOf(api, files, {}, `127.0.0.2:${port}`);
+    await eventually(() => relay.views.problem, undefined);
+    const isDirect = ({ method, headers }: SeenRequest): boolean =>
+      method === 'GET' && headers.authorization === `Bearer ${NODE}`;
+    cluster.refuse(isDirect, 500);
+    const node = await useNode({ state, relayWaitMs });
+    expect(hosts(node)).toEqual([apiHost()]);
+    answers.resolve();
+    await eventually(() => hosts(node)[0], `127.0.0.2:${port}`);
+    await eventually(() => read(node), 200);
+  });
+
+  test('is slow, a node uses what it has selected by then, and its disk has that', async () => {
+    putRelays([OWN]);
+    await useRelayOf(api, files, {}, port);
+    const node = await useNode({ state, relayWaitMs });
+    await read(node);
+    const found = [`127.0.0.1:${port}`, apiHost()];
+    await eventually(() => hosts(node), found);
+    answers.resolve();
+    await node.close();
+    expect(hosts(node)).toEqual(found);
+    const next = await useNode({ state, relayWaitMs });
+    expect(hosts(next)).toEqual(found);
+  });
 });

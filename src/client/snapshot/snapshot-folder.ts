@@ -52,7 +52,7 @@ const MAX_FILES = 256;
 const ORPHAN_MS = 60_000;
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
 const FOLDER_CLOSE_MS = 5_000;
-/** How long a read may take, together with those before it, in milliseconds. */
+/** A disk is slow if a read takes longer, together with those before it, in milliseconds. */
 export const LOAD_MS = 2_000;
 
 const WAY_OUT: Readonly<Record<Untrusted['kind'], string>> = {
@@ -122,15 +122,20 @@ export class SnapshotFolder {
     return this.#wasRead.has(state);
   }
 
-  /**
-   * The same, after the process that this one replaces has written its newest state, and however long the disk takes.
-   * Never rejects.
-   */
-  async loadNewest(state: QueryState): Promise<StoredState | undefined> {
+  /** The same, however long the disk takes. `onSlow` is called if it is slow. Never rejects. */
+  async loadPatiently(state: QueryState, onSlow: () => void): Promise<StoredState | undefined> {
+    const timer = setTimeout(onSlow, LOAD_MS).unref();
+    const stored = await this.#unlessFailed(this.#readInTurn(state), state);
+    clearTimeout(timer);
+    return stored;
+  }
+
+  /** The same, after the process that this one replaces has written its newest state. Never rejects. */
+  async loadNewest(state: QueryState, onSlow: () => void): Promise<StoredState | undefined> {
     const { flushLastProcess } = this.#options;
     // One request for all queries that are read together.
     if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
-    return await this.#unlessFailed(this.#readInTurn(state), state);
+    return await this.loadPatiently(state, onSlow);
   }
 
   async #readInTurn({ query }: QueryState): Promise<StoredState | undefined> {

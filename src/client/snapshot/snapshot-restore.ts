@@ -5,7 +5,7 @@ import { type Query, queryKey } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { QueryState } from './query-state.ts';
-import { LOAD_MS, type SnapshotFolder } from './snapshot-folder.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { StoredState } from './snapshot-format.ts';
 
 export interface SnapshotRestoreOptions {
@@ -193,11 +193,10 @@ export class SnapshotRestore {
    */
   async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
-    clearTimeout(this.#timer);
-    const warn = (): void => logger.warn(`${this.#problem}, and the disk is slow`);
-    this.#timer = setTimeout(warn, LOAD_MS);
-    const stored = await folder.loadNewest(this.#state);
-    clearTimeout(this.#timer);
+    const onSlow = (): void => {
+      if (this.#phase === 'used') logger.warn(`${this.#problem}, and the disk is slow`);
+    };
+    const stored = await folder.loadNewest(this.#state, onSlow);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
     this.#reportNone();
     logger.warn(`${this.#problem}, and there is no snapshot to use`);

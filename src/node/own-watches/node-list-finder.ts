@@ -12,8 +12,11 @@ import type { Clock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
+import { withTimeout } from '../../util/with-timeout.ts';
 import { RememberedNodes } from './remembered-nodes.ts';
 
+/** While a slow disk is waited for, it is looked so often whether the API server answers, in milliseconds. */
+const DISK_POLL_MS = 1_000;
 /** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
 const LOOKUP_MS = 5_000;
 const CONSEQUENCE =
@@ -31,6 +34,8 @@ export class NodeListFinder implements NodeFinder {
   readonly #failures = new OncePerCause();
   /** Absent: nothing is on disk. */
   readonly #remembered: RememberedNodes | undefined;
+  /** Whether a slow disk has been waited for. */
+  #hasWaited = false;
   /** A tenant can name Nodes again and again. */
   readonly #log: LimitedLog;
 
@@ -40,7 +45,11 @@ export class NodeListFinder implements NodeFinder {
     this.#apiServers = apiServers;
     this.#log = new LimitedLog({ logger: context.logger });
     const { snapshots } = context;
-    this.#remembered = snapshots && new RememberedNodes(snapshots);
+    const onSlow = (): void =>
+      context.logger.warn(
+        'zones of Nodes that were looked up are not known yet, and the disk is slow',
+      );
+    this.#remembered = snapshots && new RememberedNodes(snapshots, onSlow);
   }
 
   find(request: NodeRequest, done: (found: FoundNodes) => void): void {
@@ -62,9 +71,23 @@ export class NodeListFinder implements NodeFinder {
 
   /** Never rejects. */
   async #find(request: NodeRequest): Promise<FoundNodes> {
-    await this.#remembered?.read();
+    await this.#untilRead();
     const found = await this.#ask(request);
     return 'zones' in found ? found : { ...found, remembered: this.#remembered?.zones };
+  }
+
+  /**
+   * Without what is on disk, another endpoint would be selected. So a slow disk is waited for while the API server does
+   * not answer; once it does, for a second in all.
+   */
+  async #untilRead(): Promise<void> {
+    const read = this.#remembered?.read().then(() => true);
+    const { serverState } = this.#context.upstream;
+    const isEnough = (): boolean => this.#hasWaited && serverState.condition.name === 'reachable';
+    while (read !== undefined && !isEnough() && !this.#closing.signal.aborted) {
+      if (await withTimeout(DISK_POLL_MS, read).catch(() => false)) return;
+      this.#hasWaited = true;
+    }
   }
 
   async #ask({ names, by, version }: NodeRequest): Promise<FoundNodes> {

@@ -18,28 +18,37 @@ export class RememberedNodes {
   readonly zones = new Map<string, string>();
   readonly #folder: SnapshotFolder;
   readonly #state: QueryState;
+  readonly #onSlow: () => void;
   #reading: Promise<void> | undefined;
+  /** Whether the API server has said anything. */
+  #isLive = false;
 
-  constructor(folder: SnapshotFolder) {
+  /** @param onSlow called if the disk is slow */
+  constructor(folder: SnapshotFolder, onSlow: () => void) {
     this.#folder = folder;
+    this.#onSlow = onSlow;
     this.#state = folder.writer.open(NAME);
   }
 
   /**
-   * Reads what is on disk, once. Never rejects. While the API server is unreachable, no Node is looked up before slices
-   * come from disk. By then the process that this one replaces has written all it knows.
+   * Reads what is on disk, once, however long that takes. Never rejects. While the API server is unreachable, no Node
+   * is looked up before slices come from disk. By then the process that this one replaces has written all it knows.
    */
   async read(): Promise<void> {
     this.#reading ??= this.#adopt();
     await this.#reading;
   }
 
-  /** Remembers what a look-up of names has found: the zones of the Nodes that exist. Call {@link read} before. */
+  /**
+   * Remembers what a look-up of names has found: the zones of the Nodes that exist. Of a disk that has not been
+   * {@link read} by then nothing is used: what slices name is looked up again at each start.
+   */
   update(
     names: readonly string[],
     found: ReadonlyMap<string, string>,
     resourceVersion: string,
   ): void {
+    this.#isLive = true;
     const changes = names.flatMap((name) => this.#set(name, found.get(name)));
     const oldest = [...this.zones.keys()].slice(0, Math.max(0, this.zones.size - MAX_NODES));
     changes.push(...oldest.flatMap((name) => this.#set(name, undefined)));
@@ -51,8 +60,8 @@ export class RememberedNodes {
   }
 
   async #adopt(): Promise<void> {
-    const stored = await this.#folder.load(this.#state);
-    if (stored === undefined) return;
+    const stored = await this.#folder.loadPatiently(this.#state, this.#onSlow);
+    if (stored === undefined || this.#isLive) return;
     try {
       const nodes = stored.objects.map((object) => CODECS.json.partialMetadata(object));
       const changes = nodes.flatMap(({ name, labels }) =>

@@ -1,6 +1,8 @@
-import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
+import type { Logger } from 'pino';
+import { LOAD_MS, type SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
 import type { RelaysOptions } from '../../client/upstream/relays.ts';
 import { type Address, addressText } from '../../util/address.ts';
+import { withTimeout } from '../../util/with-timeout.ts';
 import { RememberedRelays } from './remembered-relays.ts';
 
 /** Relays of this site: their URLs, or the Service that has them as endpoints. */
@@ -20,15 +22,30 @@ export interface FirstRelays extends RelaysOptions {
   readonly haveBooted?: boolean;
 }
 
-/** Reads the relays of the settings, or those that their Service had last. Never rejects. */
+/** Where the relays are remembered. */
+export interface RelayMemory {
+  readonly snapshots: SnapshotFolder | undefined;
+  readonly bootId: string;
+  /** How long a slow disk is waited for, in milliseconds; default 2,000. */
+  readonly waitMs?: number | undefined;
+  readonly logger: Logger;
+}
+
+/**
+ * Reads the relays of the settings, or those that their Service had last. Never rejects. Those that a slow disk has
+ * later are used then, see {@link RelayFinder}: a disk may never answer, and the API server has the rules too.
+ */
 export async function readRelays(
   { service, servers = [], caFile }: RelaySettings,
-  snapshots: SnapshotFolder | undefined,
-  bootId: string,
+  { snapshots, bootId, waitMs = LOAD_MS, logger }: RelayMemory,
 ): Promise<FirstRelays> {
   if (service === undefined) return { servers, caFile };
-  const remembered = snapshots && new RememberedRelays(snapshots, service, bootId);
-  const { addresses = [], isOfThisBoot = false } = (await remembered?.read()) ?? {};
+  const onSlow = (): void =>
+    logger.warn({ service }, 'it is not known yet which relays there were, and the disk is slow');
+  const remembered = snapshots && new RememberedRelays(snapshots, service, bootId, onSlow);
+  // Late is no error.
+  const read = remembered && withTimeout(waitMs, remembered.read).catch(() => undefined);
+  const { addresses = [], isOfThisBoot = false } = (await read) ?? {};
   const [namespace, name] = service.split('/');
   const servername = `${name}.${namespace}.svc`;
   return {

@@ -5,7 +5,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { addressText } from '../../util/address.ts';
 import type { ViewRegistry } from '../views/view-registry.ts';
 import { relayUrl } from './read-relays.ts';
-import type { RememberedRelays } from './remembered-relays.ts';
+import type { Remembered, RememberedRelays } from './remembered-relays.ts';
 import { type SelectedRelays, selectRelays } from './select-relays.ts';
 
 /*
@@ -37,23 +37,31 @@ const POLL_MS = 1_000;
  * changed, so that an event costs nothing more.
  *
  * Invariant: the relays in use are among those that were selected last. While no view of endpoints is complete, these
- * are the ones from disk.
+ * are the ones from disk, which a slow one has later.
  */
 export class RelayFinder {
   readonly #options: RelayFinderOptions;
   readonly #timer: NodeJS.Timeout;
   #batches = 0;
   #last = '';
+  #isSelected = false;
 
   constructor(options: RelayFinderOptions) {
-    const { pollMs = POLL_MS } = options;
+    const { pollMs = POLL_MS, remembered } = options;
     this.#options = options;
     this.#timer = setInterval(() => this.#look(), pollMs).unref();
+    void remembered?.read.then(({ addresses }) => this.#use(addresses));
   }
 
   close(): void {
     clearInterval(this.#timer);
+    this.#isSelected = true;
     this.#options.remembered?.close();
+  }
+
+  /** Uses the relays from disk, unless others were selected by now, or this process ends. */
+  #use(addresses: Remembered['addresses']): void {
+    if (!this.#isSelected) this.#options.failover.replaceRelays(addresses.map(relayUrl));
   }
 
   #look(): void {
@@ -62,6 +70,7 @@ export class RelayFinder {
     this.#batches = batches;
     const selected = this.#select();
     if (selected === undefined) return;
+    this.#isSelected = true;
     const { addresses, problem } = selected;
     const { remembered, failover } = this.#options;
     remembered?.update(addresses);

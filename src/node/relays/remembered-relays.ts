@@ -28,19 +28,26 @@ export class RememberedRelays {
   readonly #folder: SnapshotFolder;
   readonly #state: QueryState;
   readonly #boot: string;
+  /** What is on disk; without addresses if there is nothing that can be trusted. A disk may never answer. */
+  readonly read: Promise<Remembered>;
   #names: readonly string[] = [];
 
-  /** @param service `namespace/name`; another one has a file of its own */
-  constructor(folder: SnapshotFolder, service: string, bootId: string) {
+  /**
+   * @param service `namespace/name`; another one has a file of its own
+   * @param onSlow called if the disk is slow
+   */
+  constructor(folder: SnapshotFolder, service: string, bootId: string, onSlow: () => void) {
     this.#folder = folder;
     this.#boot = `${BOOT}${bootId}`;
     this.#state = folder.writer.open(`/relays?service=${service}`);
+    this.read = this.#read(onSlow);
   }
 
-  /** Without addresses if there is nothing that can be trusted. Never rejects. */
-  async read(): Promise<Remembered> {
-    const stored = await this.#folder.load(this.#state);
-    if (stored === undefined) return NOTHING;
+  /** Never rejects. */
+  async #read(onSlow: () => void): Promise<Remembered> {
+    const stored = await this.#folder.loadPatiently(this.#state, onSlow);
+    // What has been selected meanwhile is newer.
+    if (stored === undefined || this.#names.length > 0) return NOTHING;
     try {
       const names = stored.objects.map((object) => CODECS.json.meta(object).name);
       const addresses = names.filter((name) => !name.startsWith(BOOT)).map(parseName);

@@ -357,8 +357,9 @@ describe('the disk', () => {
       return await stat.call(this);
     } as typeof stat);
     const { snapshots, state } = start();
-    expect((await snapshots.loadNewest(state))?.resourceVersion).toBe('7');
-    expect(lines).toEqual([]);
+    const onSlow = jest.fn();
+    expect((await snapshots.loadNewest(state, onSlow))?.resourceVersion).toBe('7');
+    expect([lines, onSlow.mock.calls.length]).toEqual([[], 1]);
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {

@@ -53,7 +53,7 @@ class Process {
 
   /** It cannot reach the API server at its start. */
   async fallBack(): Promise<void> {
-    const stored = await this.folder.loadNewest(this.state);
+    const stored = await this.folder.loadNewest(this.state, () => {});
     if (stored === undefined) return;
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);

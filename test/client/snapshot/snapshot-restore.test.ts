@@ -60,9 +60,12 @@ beforeEach(() => {
     writer: { open: () => ({ update: () => {}, adopt: () => void shown++ }), closeState: () => {} },
     load: async () => stored,
     wasRead: () => wasRead,
-    loadNewest: async () => {
+    loadNewest: async (_: unknown, onSlow: () => void) => {
       counts.unreachable++;
-      return await newest;
+      const timer = setTimeout(onSlow, 2_000);
+      const stored = await newest;
+      clearTimeout(timer);
+      return stored;
     },
   } as unknown as SnapshotFolder;
   snapshot = new SnapshotRestore({

@@ -1,0 +1,71 @@
+import { expect, test } from '@jest/globals';
+import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
+import type { ReflectorContext } from '../../../src/client/reflector/reflector-options.ts';
+import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
+import type { Upstream } from '../../../src/client/upstream/upstream.ts';
+import { NodeListFinder } from '../../../src/node/own-watches/node-list-finder.ts';
+import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { closedLater } from '../../support/closed-later.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import { useState } from '../../support/wrapper/state-fixture.ts';
+
+const REQUEST = { names: ['a'], by: 'name', version: '' } as const;
+
+/** A look-up while the disk is busy, and the API server in some condition. */
+async function lookUp(condition: 'reachable' | 'unreachable') {
+  const { logger, lines } = recordingLogger();
+  const snapshots = closedLater(
+    new SnapshotFolder({
+      ...useState(),
+      nodeName: 'edge-1',
+      serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
+      logger,
+    }),
+  );
+  const disk = Promise.withResolvers<void>();
+  closedLater({ close: async () => disk.resolve() });
+  void snapshots.writer.inTurn(() => disk.promise);
+  const serverState = { condition: { name: condition } };
+  let requests = 0;
+  const request = async (): Promise<never> => {
+    requests++;
+    throw new Error('no');
+  };
+  const upstream = { serverState, request } as unknown as Upstream;
+  const context = { upstream, snapshots, readLimits: DEFAULT_READ_LIMITS, logger };
+  const finder = closedLater(
+    new NodeListFinder(context as unknown as ReflectorContext, upstream, systemClock),
+  );
+  const found: FoundNodes[] = [];
+  const find = () => finder.find(REQUEST, (nodes) => void found.push(nodes));
+  return { find, found, disk, serverState, lines, requests: () => requests };
+}
+
+// What it had was dropped after 2 s: another endpoint was selected until the API server answered.
+test('a slow disk is waited for while the API server does not answer, which is logged', async () => {
+  const { find, found, disk, lines } = await lookUp('unreachable');
+  find();
+  await eventually(() => lines.length, 1);
+  expect(lines[0]?.msg).toMatch(/^zones of Nodes .* the disk is slow$/);
+  expect(found).toEqual([]);
+  disk.resolve();
+  await eventually(
+    () => found,
+    [{ error: 'the API server does not answer', remembered: new Map() }],
+  );
+});
+
+test('a disk that never answers keeps no look-up from an API server that answers', async () => {
+  const { find, found, serverState, requests } = await lookUp('unreachable');
+  find();
+  serverState.condition.name = 'reachable';
+  await eventually(() => found.length, 1);
+  expect(requests()).toBe(1);
+  // The next one does not wait again.
+  find();
+  await new Promise(setImmediate);
+  expect(requests()).toBe(2);
+});
