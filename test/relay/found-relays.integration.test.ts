@@ -265,7 +265,7 @@ describe('with a disk that', () => {
   let state: ReturnType<typeof useState>;
   let answers: PromiseWithResolvers<void>;
 
-  /** A node has had a relay, and nothing else is on its disk, which does not answer when the next process asks for it. */
+  /** A node has had a relay, and nothing else is on its disk, which the next process waits for. */
   beforeEach(async () => {
     state = useState();
     putRelays([{ ip: '127.0.0.2', node: 'edge-2' }]);
