@@ -9,7 +9,7 @@ import { valuesSelector } from '../../topology/policy/label-selector.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 import type { FoundNodes, NodeFinder, NodeRequest } from '../../topology/state/node-lookups.ts';
 import type { Clock } from '../../util/clock.ts';
-import { LimitedLog } from '../../util/limited-log.ts';
+import { LogShares } from '../../util/log-shares.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
 import { withTimeout } from '../../util/with-timeout.ts';
@@ -37,13 +37,13 @@ export class NodeListFinder implements NodeFinder {
   /** Whether a slow disk has been waited for. */
   #hasWaited = false;
   /** A tenant can name Nodes again and again. */
-  readonly #log: LimitedLog;
+  readonly #log: LogShares;
 
   constructor(context: ReflectorContext, apiServers: Pick<Upstream, 'request'>, clock: Clock) {
     this.clock = clock;
     this.#context = context;
     this.#apiServers = apiServers;
-    this.#log = new LimitedLog({ logger: context.logger });
+    this.#log = new LogShares(context.logger, clock);
     const { snapshots } = context;
     const onSlow = (): void =>
       context.logger.warn(
@@ -59,14 +59,14 @@ export class NodeListFinder implements NodeFinder {
   onTooMany(namespace: string): void {
     const text =
       'slices of this Namespace name more nodes that do not exist than are looked up: for the others the zone in the slice counts; correct nodeName in these slices';
-    this.#log.warn({ namespace }, text);
+    this.#log.ofNamespace(namespace).warn({ namespace }, text);
   }
 
   /** Ends the look-up that is under way. */
   close(): void {
     this.#closing.abort();
     this.#remembered?.close();
-    this.#log.flush();
+    this.#log.close();
   }
 
   /** Never rejects. */
@@ -108,7 +108,7 @@ export class NodeListFinder implements NodeFinder {
     } catch (error) {
       const err = messageOf(error);
       if (!this.#closing.signal.aborted && this.#failures.fail(err)) {
-        this.#log.warn({ err }, CONSEQUENCE);
+        this.#log.of('').warn({ err }, CONSEQUENCE);
       }
       return { error: err };
     }

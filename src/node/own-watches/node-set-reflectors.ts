@@ -10,21 +10,21 @@ import {
   type NodeSetWatcher,
 } from '../../topology/state/node-set.ts';
 import type { Clock } from '../../util/clock.ts';
-import { LimitedLog } from '../../util/limited-log.ts';
+import { LogShares } from '../../util/log-shares.ts';
 import { type OpenCollection, openCollection } from './open-collection.ts';
 
 /** Opens the reflectors of node sets, metadata only. Logs the sets that are refused or have no room. */
 export class NodeSetReflectors implements NodeSetWatcher<OpenCollection> {
   readonly clock: Clock;
   readonly #context: ReflectorContext;
-  /** A tenant can need a set again and again. */
-  readonly #overLimitLog: LimitedLog;
+  /** A tenant can need a set again and again, so each set has its share. */
+  readonly #log: LogShares;
 
   /** @param clock closes the node sets that are not needed */
   constructor(context: ReflectorContext, clock: Clock) {
     this.clock = clock;
     this.#context = context;
-    this.#overLimitLog = new LimitedLog({ logger: context.logger });
+    this.#log = new LogShares(context.logger, clock);
   }
 
   open(set: NodeSet): OpenCollection {
@@ -51,18 +51,18 @@ export class NodeSetReflectors implements NodeSetWatcher<OpenCollection> {
   onOverLimit(set: NodeSet): void {
     const { selector, refusal: err } = set;
     const text = `this node set is not watched: ${consequenceOfRefusal(set)}`;
-    this.#overLimitLog.warn({ selector, err }, text);
+    this.#log.of(selector).warn({ selector, err }, text);
   }
 
   /** Writes what waits for room in the log. */
   close(): void {
-    this.#overLimitLog.flush();
+    this.#log.close();
   }
 
   #logRefusal(set: NodeSet, { code, message: err }: WrapperError): void {
     const why = code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
     const text = `${why} these nodes: ${consequenceOfRefusal(set)}`;
-    this.#context.logger.error({ selector: set.selector, err }, text);
+    this.#log.of(set.selector).write('error', { selector: set.selector, err }, text);
   }
 }
 

@@ -2,22 +2,19 @@ import type { Logger } from 'pino';
 import type { DecisionChange } from '../../filter/projection/decision-journal.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
 import type { Clock } from '../../util/clock.ts';
-import { LimitedLog } from '../../util/limited-log.ts';
-
-/** 10 lines at once, and then one every 6 s: at most 20 in any minute. */
-const DECISION_LOG_LIMIT = { burst: 10, refillMs: 6_000 } as const;
+import { LogShares } from '../../util/log-shares.ts';
 
 /**
  * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without
- * room are counted in the next line (`omitted`). Only one view is logged: the first that reports a change, until it
+ * room are counted in the next line of the Namespace (`omitted`). Only one view is logged: the first that reports a change, until it
  * closes.
  */
 export class DecisionLog {
-  readonly #log: LimitedLog;
+  readonly #log: LogShares;
   #owner: object | undefined;
 
   constructor(logger: Logger, clock: Clock) {
-    this.#log = new LimitedLog({ logger, clock, ...DECISION_LOG_LIMIT });
+    this.#log = new LogShares(logger, clock);
   }
 
   /** @param view identifies the view that has decided */
@@ -33,7 +30,7 @@ export class DecisionLog {
       cause: cause.kind,
       subject: cause.subject,
     };
-    this.#log.info(fields, 'the decision about a Service changed');
+    this.#log.ofNamespace(service).info(fields, 'the decision about a Service changed');
   }
 
   /** The view has closed. */
@@ -43,6 +40,6 @@ export class DecisionLog {
 
   /** Writes what waits for room. */
   close(): void {
-    this.#log.flush();
+    this.#log.close();
   }
 }
