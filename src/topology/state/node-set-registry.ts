@@ -1,4 +1,10 @@
-import { NodeSet, type NodeSetOwner, type NodeSetWatcher, type NodeWatch } from './node-set.ts';
+import {
+  NodeSet,
+  type NodeSetOwner,
+  type NodeSetState,
+  type NodeSetWatcher,
+  type NodeWatch,
+} from './node-set.ts';
 
 /** Default of the setting `maxNodeSets`. */
 export const DEFAULT_MAX_NODE_SETS = 64;
@@ -9,8 +15,8 @@ export interface NodeSetRegistryOptions<Watch extends NodeWatch> {
   readonly watcher: NodeSetWatcher<Watch>;
   /** These nodes entered or left a set. */
   readonly onMoved: (set: NodeSet, nodes: readonly string[]) => void;
-  /** A set is complete, or refused; `applied`: policies that need it applied before. */
-  readonly onState: (set: NodeSet, applied: boolean) => void;
+  /** A set is complete, or refused; `affectsUsers`: all Services that need it must be decided again. */
+  readonly onState: (set: NodeSet, affectsUsers: boolean) => void;
   /** A set is closed that no policy has needed for a while. */
   readonly onClosed: () => void;
 }
@@ -52,7 +58,7 @@ export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
     this.#watcher = watcher;
     this.#owner = {
       onMoved,
-      onState: (set) => onState(set, !this.#withoutRoom.delete(set.selector)),
+      onState: (set, before) => onState(set, this.#affectsUsers(set, before)),
       onUnused: ({ selector }) => {
         this.#drop(selector);
         onClosed();
@@ -122,6 +128,12 @@ export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
     this.#isClosed = true;
     for (const set of this.#sets.values()) this.#close(set);
     await Promise.all(this.#closing);
+  }
+
+  /** A policy did not apply without room. Without the nodes of the zone, none was looked up. */
+  #affectsUsers({ selector, state }: NodeSet, before: NodeSetState): boolean {
+    const wasWithoutRoom = this.#withoutRoom.delete(selector);
+    return wasWithoutRoom || (before === 'refused' && state === 'synced');
   }
 
   #release(set: NodeSet<Watch>): void {

@@ -28,8 +28,8 @@ export interface NodeSetWatcher<Watch extends NodeWatch = NodeWatch> {
 export interface NodeSetOwner {
   /** These nodes entered or left the set. */
   onMoved(set: NodeSet, nodes: readonly string[]): void;
-  /** The set is complete, or the API server refuses it. */
-  onState(set: NodeSet): void;
+  /** The set is complete, or the API server refuses it; `before`: its state until now. */
+  onState(set: NodeSet, before: NodeSetState): void;
   /** No policy has needed the set for a while. */
   onUnused(set: NodeSet): void;
 }
@@ -40,7 +40,7 @@ export interface NodeSetOwner {
  * - `refused`: the API server refuses the watch; only this node counts as a member
  * - `overLimit`: not watched, because policies need more sets than `maxNodeSets`; policies that need it do not apply
  */
-type NodeSetState = 'syncing' | 'synced' | 'refused' | 'overLimit';
+export type NodeSetState = 'syncing' | 'synced' | 'refused' | 'overLimit';
 
 /**
  * A node set: the nodes that a label selector matches. The selector is made from this node's own labels. Node sets
@@ -117,9 +117,10 @@ export class NodeSet<Watch extends NodeWatch = NodeWatch> {
   /** All nodes of the set are known. */
   sync(): void {
     if (this.#watch === undefined) return;
+    const before = this.#state;
     this.#state = 'synced';
     this.#refusal = undefined;
-    this.#owner.onState(this);
+    this.#owner.onState(this, before);
   }
 
   /** The API server has opened the watch. A set that was never known is synced by its list instead. */
@@ -133,9 +134,10 @@ export class NodeSet<Watch extends NodeWatch = NodeWatch> {
    */
   refuse(refusal: string): void {
     if (this.#watch === undefined) return;
-    if (this.#state === 'syncing') this.#state = 'refused';
+    const before = this.#state;
+    if (before === 'syncing') this.#state = 'refused';
     this.#refusal = refusal;
-    this.#owner.onState(this);
+    this.#owner.onState(this, before);
   }
 
   /** A policy needs the set again. */

@@ -94,7 +94,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       max: options.maxNodeSets,
       watcher: options.nodeSetWatcher,
       onMoved: (set, nodes) => this.#onNodesMoved(set, nodes),
-      onState: (set, applied) => this.#onNodeSetState(set, applied),
+      onState: (set, affectsUsers) => this.#onNodeSetState(set, affectsUsers),
       onClosed: () => this.#matcher.invalidate(),
     });
     this.#ownNode = new OwnNodeState(nodeName, declaredCommunities);
@@ -342,10 +342,10 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     this.#notify(change);
   }
 
-  /** @param applied whether policies that need the set applied before */
-  #onNodeSetState({ selector }: NodeSet, applied: boolean): void {
+  /** @param affectsUsers whether all Services that need the set must be decided again */
+  #onNodeSetState({ selector }: NodeSet, affectsUsers: boolean): void {
     const change = new TopologyChange();
-    if (!applied) this.#activation.addUsers(change, selector);
+    if (affectsUsers) this.#activation.addUsers(change, selector);
     this.#settle(change);
   }
 

@@ -9,8 +9,9 @@ describe('views of Services and slices, in protobuf and JSON', () => {
     () => {
       const steps = fc.array(anyStep, { minLength: 1, maxLength: 25, size: 'max' });
       fc.assert(
-        fc.property(anySettings, anyCluster, steps, (settings, cluster, history) => {
-          play(settings, cluster, [...history, { kind: 'sync' }]).checkLogs();
+        fc.property(anySettings, anyCluster, steps, fc.boolean(), (settings, cluster, ...rest) => {
+          const [history, isRefused] = rest;
+          play(settings, cluster, [...history, { kind: 'sync' }], isRefused).checkLogs();
         }),
         { numRuns: POLICY_RUNS },
       );

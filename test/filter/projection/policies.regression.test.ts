@@ -119,6 +119,21 @@ describe('a history that once failed', () => {
     );
   });
 
+  // Nothing decided about the Service again, so its endpoint stayed in the zone.
+  test.each([true, false])(
+    'a Node that was relabelled leaves the zone once a node set is no longer refused, from the start: %s',
+    (isRefused) => {
+      const cluster: ModelCluster = {
+        ...empty,
+        slices: new Map([['default/web-0', slice('far')]]),
+      };
+      const services = web(service([ZONE]));
+      const steps: Step[] = [put(service([ZONE])), { kind: 'refuse', which: 0 }, { kind: 'sync' }];
+      const start = isRefused ? { ...cluster, services } : cluster;
+      play(settings, start, [...(isRefused ? [] : steps), { kind: 'sync' }], isRefused).checkLogs();
+    },
+  );
+
   // A view of Services that was notified of the node after the view of slices missed Services that became withheld.
   test('a node that is switched off and on hides the same Services in every view', () => {
     replay(

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { collectionNamed } from '../../../fake-apiserver/collections.ts';
 import { predicateOf } from '../../../fake-apiserver/selector.ts';
 import {
+  type Labels,
   type ModelCluster,
   type ModelService,
   type ModelSettings,
@@ -90,6 +91,8 @@ export class PolicyHarness {
   #lookup: { request: NodeRequest; done: (found: FoundNodes) => void } | undefined;
   /** Node sets that were answered, each with the nodes sent so far. */
   readonly #answered = new Map<string, Set<string>>();
+  /** Node sets that are refused, and not answered yet. */
+  readonly #refused = new Set<string>();
 
   constructor(settings: ModelSettings, objects: ModelObjects) {
     this.#objects = objects;
@@ -105,7 +108,11 @@ export class PolicyHarness {
       nodeSetWatcher: {
         clock: this.#nodeSetClock,
         open: ({ selector }) => {
-          const close = () => Promise.resolve(void this.#answered.delete(selector));
+          const close = () => {
+            this.#answered.delete(selector);
+            this.#refused.delete(selector);
+            return Promise.resolve();
+          };
           return { status: { connected: true }, close };
         },
         onOverLimit: () => undefined,
@@ -139,12 +146,36 @@ export class PolicyHarness {
 
   /** Node sets that the topology waits for, and `look-up` if it waits for one. */
   unanswered(): string[] {
+    const sets = this.#unansweredSets();
+    return this.#lookup === undefined ? sets : [...sets, LOOKUP];
+  }
+
+  #unansweredSets(): string[] {
     const watched = [...this.topology.nodeSets.values()].filter(
       ({ state }) => state !== 'overLimit',
     );
     const selectors = watched.map(({ selector }) => selector);
-    const sets = selectors.filter((selector) => !this.#answered.has(selector));
-    return this.#lookup === undefined ? sets : [...sets, LOOKUP];
+    return selectors.filter((selector) => !this.#answered.has(selector));
+  }
+
+  /** Refuses one of the wanted node sets, until it is answered. */
+  refuse(which: number): void {
+    const waiting = this.#unansweredSets();
+    const selector = waiting[which % Math.max(1, waiting.length)];
+    if (selector === undefined) return;
+    this.#refused.add(selector);
+    this.topology.nodeSets.get(selector)?.refuse('nodes is forbidden');
+  }
+
+  /** A cluster without the nodes that a key matches only by node sets that are refused. */
+  knownTo(key: string, cluster: ModelCluster): Pick<ModelCluster, 'nodes'> {
+    const { selectors = [] } = this.topology.matchOf(key) ?? {};
+    if (selectors.every((selector) => !this.#refused.has(selector))) return cluster;
+    const isKnown = ([name, labels]: [string, Labels]): boolean => {
+      const matching = selectors.filter((selector) => isIn(selector, name, labels));
+      return matching.length === 0 || matching.some((selector) => !this.#refused.has(selector));
+    };
+    return { nodes: new Map([...cluster.nodes].filter(isKnown)) };
   }
 
   /** Nodes are looked up again, as within an hour. */
@@ -156,8 +187,12 @@ export class PolicyHarness {
     }
   }
 
-  /** Sends everything, as the first lists would. */
-  start(cluster: ModelCluster): void {
+  /**
+   * Sends everything, as the first lists would.
+   *
+   * @param isRefused whether all node sets are refused first, until the views have started
+   */
+  start(cluster: ModelCluster, isRefused: boolean): void {
     this.setOwnNode(cluster);
     this.setCommunities([...cluster.communities].map(([key, value]) => [key, value, false]));
     this.setNamespaces([...cluster.namespaces].map(([key, value]) => [key, value, false]));
@@ -168,6 +203,10 @@ export class PolicyHarness {
     for (const { ofSlices, ofServices } of this.#opened) {
       ofServices.onSynced();
       ofSlices.onSynced();
+    }
+    // Each refusal may make another set necessary.
+    for (let which = 0; isRefused && which < this.#unansweredSets().length; which++) {
+      this.refuse(which);
     }
     while (this.unanswered().length > 0) this.answer(0, cluster);
   }
@@ -249,6 +288,7 @@ export class PolicyHarness {
     }
     const known = new Set<string>();
     this.#answered.set(selector, known);
+    this.#refused.delete(selector);
     this.#update(selector, known, cluster);
     this.topology.nodeSets.get(selector)?.sync();
   }
@@ -262,9 +302,7 @@ export class PolicyHarness {
   }
 
   #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {
-    const selection = { labelSelector: selector, fieldSelector: '' };
-    const inSet = predicateOf(collectionNamed('nodes'), selection);
-    const members = [...nodes].filter(([name, labels]) => inSet({ metadata: { name, labels } }));
+    const members = [...nodes].filter(([name, labels]) => isIn(selector, name, labels));
     const names = new Set(members.map(([name]) => name));
     const added = [...names].filter((node) => !known.has(node));
     const removed = [...known].filter((node) => !names.has(node));
@@ -326,6 +364,12 @@ export class PolicyHarness {
       ofSlices: this.#batches.addEndpoints(projection),
     };
   }
+}
+
+/** Whether a Node is in a node set. */
+function isIn(selector: string, name: string, labels: Labels): boolean {
+  const selection = { labelSelector: selector, fieldSelector: '' };
+  return predicateOf(collectionNamed('nodes'), selection)({ metadata: { name, labels } });
 }
 
 function policySettings(settings: ModelSettings): PolicySettings {

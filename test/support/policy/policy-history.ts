@@ -22,13 +22,18 @@ import { SERVICE_KEYS, type Step } from './policy-steps.ts';
 /** Histories per property test. Set the environment variable to run more. */
 export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
 
-/** Runs a history from its first step to its last; throws as {@link History} does. */
+/**
+ * Runs a history from its first step to its last; throws as {@link History} does.
+ *
+ * @param isRefused whether the API server refuses all node sets at the start
+ */
 export function play(
   settings: ModelSettings,
   cluster: ModelCluster,
   steps: readonly Step[],
+  isRefused = false,
 ): History {
-  const history = new History(settings, cluster);
+  const history = new History(settings, cluster, isRefused);
   for (const step of steps) history.apply(step);
   return history;
 }
@@ -61,11 +66,11 @@ export class History {
   #hasOtherNodes = false;
   #version = 100;
 
-  constructor(settings: ModelSettings, cluster: ModelCluster) {
+  constructor(settings: ModelSettings, cluster: ModelCluster, isRefused: boolean) {
     this.#settings = settings;
     this.#now = cluster;
     this.#harness = new PolicyHarness(settings, this.#objects);
-    this.#harness.start(cluster);
+    this.#harness.start(cluster, isRefused);
     this.#order = new OrderWatch(this.#harness.topology, this.#harness.ofKubeProxy);
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
@@ -123,7 +128,7 @@ export class History {
   /** The same cluster as a process sees it that starts now. */
   #afterRestart(): PolicyHarness {
     const harness = new PolicyHarness(this.#settings, this.#objects);
-    harness.start(this.#now);
+    harness.start(this.#now, false);
     return harness;
   }
 
@@ -220,12 +225,14 @@ export class History {
   ): Generator<Inputs['nodes']> {
     const policy = policyOf(service, at, this.#settings);
     if (before.nodes === this.#now.nodes || typeof policy === 'string') {
-      yield () => this.#now;
+      yield (key) => this.#harness.knownTo(key, this.#now);
       return;
     }
     const { keys } = policy;
     for (let mask = 0; mask < 1 << keys.length; mask++) {
-      yield (key) => ((mask & (1 << keys.indexOf(key))) === 0 ? this.#now : before);
+      const moment = (key: string) =>
+        (mask & (1 << keys.indexOf(key))) === 0 ? this.#now : before;
+      yield (key) => this.#harness.knownTo(key, moment(key));
     }
   }
 
@@ -276,6 +283,9 @@ export class History {
     switch (step.kind) {
       case 'sync':
         while (harness.unanswered().length > 0) order.step(() => harness.answer(0, before));
+        return;
+      case 'refuse':
+        order.step(() => harness.refuse(step.which));
         return;
       case 'minute':
         order.step(() => harness.closeLingering());

@@ -30,14 +30,15 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * One change. Node sets that it makes necessary are answered by `answer` and `sync`. Node sets that no policy needs any
- * more are closed by `minute`.
+ * One change. Node sets that it makes necessary are answered by `answer` and `sync`; those that were refused before are
+ * granted by these. Node sets that no policy needs any more are closed by `minute`.
  */
 export type Step =
   | { kind: 'label'; node: string; key: string; value: string }
   | { kind: 'off'; off: boolean }
   | { kind: 'node'; node: string; labels: Record<string, string> | undefined }
   | { kind: 'answer'; which: number }
+  | { kind: 'refuse'; which: number }
   | { kind: 'sync' }
   | { kind: 'minute' }
   | { kind: 'slices'; changes: { key: string; slice: ModelSlice | undefined }[] }
@@ -46,7 +47,7 @@ export type Step =
   | { kind: 'communities'; changes: { name: string; members: string[] | undefined }[] };
 
 const anyLabel = fc
-  .constantFrom(...Object.keys(LABELS))
+  .constantFrom(...Object.keys(LABELS), ZONE, ZONE)
   .chain((key) =>
     fc.record({ key: fc.constant(key), value: fc.constantFrom(...(LABELS[key] ?? [])) }),
   );
@@ -214,6 +215,7 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: kind('answer'), which: fc.nat(9) }) },
+  { weight: 2, arbitrary: fc.record({ kind: kind('refuse'), which: fc.nat(9) }) },
   { weight: 2, arbitrary: fc.record({ kind: kind('sync') }) },
   { weight: 1, arbitrary: fc.record({ kind: kind('minute') }) },
   { weight: 6, arbitrary: fc.record({ kind: kind('slices'), changes: some(anySliceChange) }) },

@@ -226,6 +226,23 @@ describe('the zone key', () => {
     expect(sees(on('far', 'z1'), on('far', 'z2'))).toEqual([true, false]);
     expect(harness.lookedUp).toEqual([]);
   });
+
+  // A Node that was relabelled meanwhile stayed in the zone, because nothing decided about its Service again.
+  test.each([
+    ['nodes', ['near']],
+    ['no node', []],
+  ])('decides again and looks up when a refused node set is granted with %s', (_, nodes) => {
+    harness = new TopologyHarness();
+    harness.settle({ [ZONE]: 'z1' }, { 'default/web': managed(ZONE), 'default/db': managed('*') });
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.refuse('nodes is forbidden');
+    harness.touched();
+    harness.sync(`${ZONE}=z1`, ...nodes);
+    expect(harness.touched()).toEqual(['default/web']);
+    sees(on('far', 'z1'));
+    expect(harness.lookedUp).toEqual(['far']);
+    harness.found({ far: 'z2' });
+    expect(sees(on('far', 'z1'))).toEqual([false]);
+  });
 });
 
 /** Counts how often a label of this node is looked up. */
