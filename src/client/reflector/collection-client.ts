@@ -228,12 +228,14 @@ export class CollectionClient {
       const response = await this.#get(query, parameters, signal);
       const encoding = await this.#assertServed(query, response, false);
       const decoder = CODECS[encoding].watchDecoder(readLimits.maxObjectBytes);
+      let isFirst = true;
       const { address } = response;
       await handlers.accepted({ address, encoding, signal, onProgress, allowSilence });
-      await response.body.read((chunks) => {
+      const reading = response.body.read((chunks) => {
         signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
+          isFirst = false;
           response.report('answered');
           // Whole events count, not bytes: an event that never ends is useless.
           onProgress();
@@ -244,6 +246,11 @@ export class CollectionClient {
         if (fault !== undefined) throw fault;
         if (decoder.isWithinEvent) event.restart();
         else event.stop();
+      });
+      await reading.catch((error) => {
+        // Between events silence shows nothing. After some of them, the watch is first opened again.
+        if (isFirst && decoder.isWithinEvent) reportSilence(response, error);
+        throw error;
       });
       assertEnded(decoder);
       return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
@@ -263,17 +270,22 @@ export class CollectionClient {
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<Page> {
     return withTimeouts(caller, async (signal, limit) => {
-      limit(LIST_MS, 'did not end a list');
-      await this.#limits.request(isFirst, signal);
-      const response = await this.#get(query, parameters, signal);
+      limit(LIST_MS, 'did not end a list', 0);
       const silence = limit(LIST_SILENCE_MS, 'sent nothing in a list');
-      const encoding = await this.#assertServed(query, response, isFirst);
-      // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
-      const held = encoding === 'json' ? 2 : 1;
-      return await this.#readList(query, response, encoding, (length) => {
-        silence.restart();
-        onBytes?.(held * length);
-      });
+      silence.stop();
+      await this.#limits.request(isFirst, signal);
+      const response = await this.#get(query, parameters, signal, silence.restart);
+      silence.restart();
+      try {
+        const encoding = await this.#assertServed(query, response, isFirst);
+        // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
+        const held = encoding === 'json' ? 2 : 1;
+        const onHeld = (length: number): void => onBytes?.(held * length);
+        return await this.#readList(query, response, encoding, onHeld);
+      } catch (error) {
+        reportSilence(response, error);
+        throw error;
+      }
     });
   }
 
@@ -315,12 +327,18 @@ export class CollectionClient {
   }
 
   /** Resolves with the headers of the response, whatever its status. */
-  #get(query: Query, parameters: URLSearchParams, signal: AbortSignal): Promise<UpstreamResponse> {
+  #get(
+    query: Query,
+    parameters: URLSearchParams,
+    signal: AbortSignal,
+    onBytes?: () => void,
+  ): Promise<UpstreamResponse> {
     const isWatch = parameters.has('watch');
     const headers: Record<string, string> = { accept: acceptOf(query, isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const path = queryPath(query, parameters);
-    return this.#options.upstream.request({ method: 'GET', path, headers, signal });
+    const request = { method: 'GET', path, headers, signal, onBytes } as const;
+    return this.#options.upstream.request(request);
   }
 
   /**
@@ -345,6 +363,15 @@ export class CollectionClient {
 }
 
 const ENCODINGS: readonly Encoding[] = ['json', 'protobuf'];
+
+/**
+ * Reports a server that has begun a body and sends no more of it. It may answer PINGs and small requests for ever, as
+ * on a path that drops large packets. Bytes that arrive slowly are no silence. For relays see {@link RelayLimit}.
+ */
+function reportSilence(response: UpstreamResponse, error: unknown): void {
+  const { silentMs = 0, message } = WrapperError.from(error, 'Unreachable');
+  if (silentMs > 0 && response.isRelay !== true) response.report('unreachable', message);
+}
 
 /** Throws `Malformed`. */
 function assertVersion(resourceVersion: string): void {

@@ -1,8 +1,12 @@
 import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 
-/** Ends the request after `ms`, because of what the API server did not do. */
-type SetLimit = (ms: number, omission: string) => Limit;
+/**
+ * Ends the request after `ms`, because of what the API server did not do.
+ *
+ * @param silentMs for how long nothing has arrived then; default: `ms`
+ */
+type SetLimit = (ms: number, omission: string, silentMs?: number) => Limit;
 
 export interface Limit {
   /** Starts the time again. */
@@ -23,14 +27,24 @@ export async function withTimeouts<T>(
   const { signal } = request;
   const stops: (() => void)[] = [];
   try {
-    return await send(signal, (ms, omission) => {
+    return await send(signal, (ms, omission, silentMs = ms) => {
       const message = `the API server ${omission} for ${ms / 1000} s`;
-      const late = new WrapperError('Unreachable', message, { silentMs: ms });
+      const late = new WrapperError('Unreachable', message, { silentMs });
       let timer: NodeJS.Timeout;
-      const stop = (): void => clearTimeout(timer);
+      let expiring: NodeJS.Immediate | undefined;
+      const stop = (): void => {
+        clearTimeout(timer);
+        clearImmediate(expiring);
+      };
+      // After a turn of the event loop that took long, what has arrived meanwhile is read first.
+      const expire = (): void => {
+        expiring = setImmediate(() => request.abort(late));
+      };
       const restart = (): void => {
         stop();
-        timer = setTimeout(() => request.abort(late), ms);
+        // Bytes may arrive after its end.
+        if (signal.aborted) return;
+        timer = setTimeout(expire, ms);
       };
       restart();
       stops.push(stop);

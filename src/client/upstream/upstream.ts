@@ -27,6 +27,8 @@ export interface UpstreamRequest {
   readonly authorization?: string;
   /** Ends the request immediately, before the headers and while the body is read. */
   readonly signal?: AbortSignal;
+  /** Called for each chunk of the body as it arrives, before it is decompressed. */
+  readonly onBytes?: () => void;
 }
 
 /** Read or destroy its body. */
@@ -39,8 +41,10 @@ export interface UpstreamResponse extends StreamedResponse {
   /**
    * Records the end of the request, which its reader calls when it is known; for a watch, each time that it brings
    * events; see REQUEST_ENDS. A response without a report shows nothing about the API server.
+   *
+   * @param cause for the log; default: its status
    */
-  report(end: RequestEnd): void;
+  report(end: RequestEnd, cause?: string): void;
 }
 
 export interface UpstreamOptions
@@ -251,10 +255,14 @@ export class Upstream {
           ? await abortable(this.#options.credentials.headers(), signal)
           : { authorization };
       const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
-      const onBytes = (): void => {
+      const onContact = (): void => {
         if (statusCode === 200) this.serverState.reportContact();
       };
-      onBytes();
+      const onBytes = (): void => {
+        onContact();
+        request.onBytes?.();
+      };
+      onContact();
       // It may fail before it is read: its reader gets the error. Without a listener it would end the process.
       body.on('error', () => {});
       body.once('close', () => this.#end(abort));
@@ -264,9 +272,9 @@ export class Upstream {
         address: addressOf(server),
         isRelay,
         body: createBody(body, { explain, onBytes }),
-        report: (end) => {
+        report: (end, cause = `HTTP ${statusCode}`) => {
           this.serverState.reportAnswer(end);
-          this.failover.report(server, end, `HTTP ${statusCode}`);
+          this.failover.report(server, end, cause);
         },
       };
     } catch (error) {
