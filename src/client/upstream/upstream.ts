@@ -25,7 +25,10 @@ export interface UpstreamRequest {
    * connection has no client certificate, because the API server would prefer that to the header.
    */
   readonly authorization?: string;
-  /** Ends the request immediately, before the headers and while the body is read. */
+  /**
+   * Ends the request immediately, before the headers and while the body is read. If its time limit has passed (reason
+   * `TimeoutError`), see {@link Upstream.doubt}.
+   */
   readonly signal?: AbortSignal;
   /** Called for each chunk of the body as it arrives, before it is decompressed. */
   readonly onBytes?: () => void;
@@ -111,6 +114,8 @@ export class Upstream {
   readonly #open = new Map<LinkedAbortController, URL>();
   /** The API server has rejected our identity, and answered nothing since. */
   #isRejected = false;
+  /** Whether the server in use is asked because of a {@link doubt}. */
+  #isChecking = false;
   /** Why requests end; undefined: the upstream is open. */
   #closed: WrapperError | undefined;
 
@@ -125,9 +130,7 @@ export class Upstream {
         const lines = [...this.#lines.values()];
         return lines.some(({ server, isConnected }) => server === href && isConnected);
       },
-      tryServer:
-        list &&
-        ((server) => list((request) => this.#send(request, server), this.failover.isRelay(server))),
+      tryServer: list && ((server) => this.#try(list, server)),
       onReturn: () => this.serverState.history.reportReturned(),
     });
     this.failover.onTlsChange(() => this.#retireLines());
@@ -176,6 +179,23 @@ export class Upstream {
       if (server.href !== current.href) abort.abort(unreachable(reason, server, { isRelay }));
     }
     return isOther;
+  }
+
+  /**
+   * Reports that a request had no answer in its own time. The server may be slow, or the request have been made so by a
+   * caller. So the server, if it is in use and not the only one, is asked for the list of the options, by one request at
+   * a time. Whether that has no response either, within the time of any request, decides.
+   */
+  doubt(server = this.failover.servers[0]): void {
+    const { list } = this.#options;
+    const [inUse, other] = this.failover.servers;
+    if (other === undefined || server.href !== inUse.href || this.#closed !== undefined) return;
+    if (list === undefined || this.#isChecking) return;
+    this.#isChecking = true;
+    const done = (): void => {
+      this.#isChecking = false;
+    };
+    void this.#try(list, server).then(done, done);
   }
 
   /** Bytes received from all servers since the start. */
@@ -237,6 +257,10 @@ export class Upstream {
     }
   }
 
+  #try(list: NonNullable<UpstreamOptions['list']>, server: URL): Promise<unknown> {
+    return list((request) => this.#send(request, server), this.failover.isRelay(server));
+  }
+
   /** Authenticates a request and sends it. */
   async #send(
     request: UpstreamRequest,
@@ -247,6 +271,9 @@ export class Upstream {
     const isRelay = this.failover.isRelay(server);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server, { isRelay });
+    signal.addEventListener('abort', () => {
+      if (signal.reason?.name === 'TimeoutError') this.doubt(server);
+    });
     try {
       signal.throwIfAborted();
       const { authorization } = request;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ServerAccess } from '../../client/credentials/credentials.ts';
 import type { Upstream } from '../../client/upstream/upstream.ts';
-import { WrapperError } from '../../errors.ts';
+import { type ErrorCode, WrapperError } from '../../errors.ts';
 import type { ListenAddress } from '../../util/address.ts';
 import { closePart } from '../../util/start-parts.ts';
 import { Reviews } from '../auth/access-review.ts';
@@ -207,10 +207,13 @@ function createRequestHandler(
   return new RequestHandler({ ...context, ...listener, listenerLimits, drainMs, writeTimeoutMs });
 }
 
+/** A forwarded request got no response. */
+const UNANSWERED: ReadonlySet<ErrorCode> = new Set(['Unreachable', 'Unanswered']);
+
 /** Creates the passthrough. Its library is large, and nodes without https do not load it. */
 async function createForwarding(context: ListenersContext): Promise<Passthrough> {
   const { Passthrough } = await import('../forward/passthrough.ts');
-  const { serverAccess, logger, refusals, parts } = context;
+  const { serverAccess, upstream, logger, refusals, parts } = context;
   const passthrough = new Passthrough({
     serverAccess,
     logger,
@@ -222,6 +225,7 @@ async function createForwarding(context: ListenersContext): Promise<Passthrough>
         verb: request.method,
         resource: request.url,
       });
+      if (UNANSWERED.has(error.code)) upstream.doubt();
       sendError(request, response, error);
     },
   });

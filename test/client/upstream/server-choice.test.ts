@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../../harness/network/free-port.ts';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import type { Upstream } from '../../../src/client/upstream/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
 import { idleLater, startServer, type TestServer } from '../../support/http/http-server.ts';
-import { upstreamTo } from '../../support/http/upstream.ts';
+import { readText, upstreamTo } from '../../support/http/upstream.ts';
 
 let servers: TestServer[];
 /** How the first and the second server answer now. */
@@ -28,7 +29,7 @@ beforeEach(async () => {
   upstream = between(servers);
 });
 
-function between([first, ...others]: readonly TestServer[]): Upstream {
+function between([first, ...others]: readonly TestServer[], headersMs?: number): Upstream {
   if (first === undefined) throw new Error('no server');
   const list = async (request: Upstream['request']): Promise<void> => {
     const response = await request({ method: 'GET', path: '/list' });
@@ -37,7 +38,7 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
     if (end !== 'answered') throw new Error(end);
   };
   const servers = others.map(({ url }) => url);
-  return upstreamTo(first.url, {}, { servers, list, returnMs: 20 }).upstream;
+  return upstreamTo(first.url, {}, { servers, list, headersMs, returnMs: 20 }).upstream;
 }
 
 const get = () => upstream.request({ method: 'GET', path: '/' });
@@ -86,6 +87,91 @@ describe('a server that does not answer', () => {
   test('stays in use for one query if it answers others', async () => {
     (await get()).report('answered');
     expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
+  });
+});
+
+// Behind a relay nothing else is asked of the API servers, and one that hung was asked for ever.
+describe('a server that does not answer a request in the time of that request', () => {
+  let lists: number;
+  beforeEach(() => {
+    lists = 0;
+    // Other requests hang.
+    listeners[0] = silence;
+  });
+
+  const answerLists: RequestListener = ({ url }, response) => {
+    if (url !== '/list') return;
+    lists++;
+    response.end('{}');
+  };
+
+  /** Sends a request with a time limit. Resolves when it has ended. */
+  async function late(request: { authorization?: string; method?: 'POST' } = {}): Promise<void> {
+    const signal = AbortSignal.timeout(20);
+    const asked = upstream.request({ method: 'GET', path: '/', ...request, signal });
+    await expect(asked.then(({ body }) => readText(body))).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+  }
+
+  test.each([
+    ['of a caller', { authorization: 'Bearer of-a-caller', method: 'POST' } as const],
+    ['of our own', {}],
+  ])('is left after a request %s, if it does not list either', async (_whose, request) => {
+    upstream = between(servers, 100);
+    await late(request);
+    await eventually(isFirstInUse, false);
+    expect(upstream.failover.switches).toBe(1);
+  });
+
+  // A caller could make its own requests slow.
+  test('stays in use if it lists', async () => {
+    listeners[0] = answerLists;
+    for (let n = 1; n <= 4; n++) {
+      await late({ authorization: 'Bearer of-a-caller' });
+      await eventually(() => lists, n);
+    }
+    expect(upstream.failover.switches).toBe(0);
+  });
+
+  test('is left too if it has begun the response', async () => {
+    upstream = between(servers, 100);
+    listeners[0] = ({ url }, response) => url !== '/list' && response.write('{');
+    await late();
+    await eventually(isFirstInUse, false);
+  });
+
+  test('is asked once for all of them, and not for one whose caller has gone', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    let asked = 0;
+    listeners[0] = () => void asked++;
+    const gone = upstream.request({ method: 'GET', path: '/', signal }).catch(() => 'gone');
+    await eventually(() => asked, 1);
+    controller.abort();
+    await gone;
+    await Promise.all([late(), late(), late()]);
+    await eventually(() => asked, 5);
+    await late();
+    expect([asked, isFirstInUse()]).toEqual([6, true]);
+  });
+
+  test('is not asked if it is the only one', async () => {
+    upstream = between(servers.slice(0, 1));
+    listeners[0] = answerLists;
+    await late();
+    await sleep(10);
+    expect(lists).toBe(0);
+  });
+
+  test('is not asked once the upstream is closed, or another one is in use', async () => {
+    listeners = [answerLists, answerLists];
+    upstream.failover.report(servers[0]?.url as URL, 'unreachable');
+    upstream.doubt(servers[0]?.url);
+    await upstream.close();
+    upstream.doubt();
+    await sleep(10);
+    expect(lists).toBe(0);
   });
 });
 
