@@ -5,10 +5,15 @@
  *     npm test SUITE [PATTERN...]   a suite of the table below, or its files whose path matches
  *     npm test PATTERN...           files of unit, integration and slow whose path matches
  *
+ * A pattern is a regular expression, or a folder: test/cli has nothing of test/client.
+ *
  * Flags of jest follow `--`: npm test -- integration --verbose
  */
 import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '..');
 
 interface Suite {
   /** Project of jest.config.js; default `real`. */
@@ -106,9 +111,16 @@ export function parseArguments(args: readonly string[]): Run {
     ...(suite.serial === true ? ['--runInBand'] : []),
     ...(suite.flags ?? []),
     ...rest.filter((arg) => arg.startsWith('-')),
-    ...(patterns.length === 0 ? [] : ['--testPathPatterns', ...patterns]),
+    ...(patterns.length === 0 ? [] : ['--testPathPatterns', ...patterns.map(wholeFolder)]),
   ];
   return { ...suite, jest };
+}
+
+/** A pattern that is a folder, so that no folder with a longer name matches. */
+function wholeFolder(pattern: string): string {
+  const path = resolve(ROOT, pattern);
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isFolder && !pattern.endsWith('/') ? `${pattern}/` : pattern;
 }
 
 /** Runs a program of Node.js, and ends with its exit code unless that is 0. */
@@ -116,7 +128,7 @@ function run(command: readonly string[], { root, env }: Suite): void {
   const limit = root === undefined ? `ulimit -d ${DATA_LIMIT}; ` : '';
   const args = ['-c', `${limit}exec "$@"`, 'sh', process.execPath, ...command];
   const { status } = spawnSync('sh', args, {
-    cwd: resolve(import.meta.dirname, '..'),
+    cwd: ROOT,
     env: { ...process.env, ...env },
     stdio: 'inherit',
   });

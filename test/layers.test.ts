@@ -64,6 +64,18 @@ test('npm test takes a path without a suite', () => {
   expect(parseArguments([]).jest).toEqual(['--selectProjects', 'unit']);
 });
 
+// test/cli once ran test/client too.
+test.each([
+  ['test/cli', 'test/cli/'],
+  ['test/cli/', 'test/cli/'],
+  ['test/layers.test.ts', 'test/layers.test.ts'],
+  ['client/snap', 'client/snap'],
+  ['(cli|run)/main', '(cli|run)/main'],
+])('npm test %s runs what matches %s', (pattern, matched) => {
+  expect(parseArguments([pattern]).jest.at(-1)).toBe(matched);
+  expect(parseArguments(['unit', pattern]).jest.at(-1)).toBe(matched);
+});
+
 test('each suite has a folder, or a project of its own', () => {
   const roots = Object.values(SUITES).map(({ project, root }) => project ?? root ?? 'none');
   expect(new Set(roots).size).toBe(roots.length);
