@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
+import { CHART_COPIES } from '../../scripts/chart-copies.ts';
 import {
   chartSettingsSchema,
   settingRows,
@@ -18,6 +19,13 @@ test("the chart's schema of values is current; if not: npm run settings", () => 
   const schema = JSON.parse(read('charts/kube-proxy-wrapper/values.schema.json'));
   expect(schema.properties.settings).toEqual(chartSettingsSchema());
 });
+
+test.each(Object.entries(CHART_COPIES))(
+  "the chart's copy of %s is current; if not: npm run settings",
+  (file, copy) => {
+    expect(read(`charts/kube-proxy-wrapper/${copy}`)).toBe(read(file));
+  },
+);
 
 test('every setting has a description', () => {
   expect(settingRows().filter(({ meaning }) => !/\.$/.test(meaning))).toEqual([]);

@@ -44,11 +44,3 @@ describe('the dashboard', () => {
     }
   });
 });
-
-test.each(['alerts.yaml', 'dashboard.json'])(
-  "the chart's copy of %s is up to date (npm run settings)",
-  (name) => {
-    const copy = readText(`charts/kube-proxy-wrapper/monitoring/${name}`);
-    expect(copy).toBe(readText(`${monitoring}/${name}`));
-  },
-);

@@ -79,11 +79,6 @@ describe('an annotation that the wrapper reads', () => {
   });
 });
 
-test('the chart has the same admission policy', () => {
-  const copy = 'charts/kube-proxy-wrapper/admission-policy/policy.yaml';
-  expect(readFileSync(copy, 'utf8')).toBe(readFileSync(MANIFEST, 'utf8'));
-});
-
 test('the admission policy has the presets', () => {
   expect(listIn('presets').toSorted()).toEqual(Object.keys(PRESETS).toSorted());
 });
