@@ -29,7 +29,7 @@ export const WRAPPER_METRICS: readonly Metric<WrapperSources>[] = [
   ),
   counter(
     'events_injected_total',
-    'Events sent because the topology changed, not the object.',
+    'Events sent because the topology, a policy or another slice changed, not the object.',
     perView(({ events }) => events?.injected),
   ),
   counter(

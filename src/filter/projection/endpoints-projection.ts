@@ -21,7 +21,7 @@ import { type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
-  /** Events sent although the object had not changed: the topology had. */
+  /** Events sent because the topology, a policy or another object of the Service changed, not the object. */
   readonly injected: number;
   /** Changes of an object that alter nothing this node sees. */
   readonly suppressed: number;
@@ -62,6 +62,9 @@ export interface EndpointsProjectionOptions {
  * twice as many are decided: early, and still in few writes.
  */
 const FIRST_PORTION = 32;
+
+/** What the API server has changed in a change of the topology. */
+const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
 type WithheldReport = ReadonlyMap<string, boolean> | undefined;
@@ -171,13 +174,11 @@ export class EndpointsProjection {
     }
     const cause = causeOfTopology(change);
     const services = [...this.#affectedBy(change)];
-    const before = this.view.log.end;
     for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
       const portion = services.slice(start, end);
-      for (const service of portion) this.#projectService(service, cause);
+      for (const service of portion) this.#projectService(service, cause, NO_KEYS);
       yield this.#withheld(portion);
     }
-    this.#injected += this.view.log.end - before;
   }
 
   #affectedBy({ services, nodes, ownNode }: TopologyChange): Set<string> {
@@ -258,12 +259,13 @@ export class EndpointsProjection {
   /** Shows changes that are stored, and what they alter in the affected Services. */
   #project(changes: readonly Change<EndpointsFacts>[], affected: ReadonlySet<string>): void {
     const cause = causeOfObjects(changes);
-    for (const service of affected) this.#projectService(service, cause);
+    const changed = new Set(changes.map(({ key }) => key));
+    for (const service of affected) this.#projectService(service, cause, changed);
     for (const { key } of changes) {
       const object = this.#index.get(key);
       if (object === undefined) continue;
       if (object.service === undefined) {
-        this.#show({ object, keep: undefined, managed: false });
+        this.#write(object, { object, keep: undefined, managed: false }, changed);
       } else if (!affected.has(object.service) && this.view.get(key) !== undefined) {
         // The decision uses nothing of what changed, so the last one still applies.
         const { keep, managed = false } = object.shown ?? {};
@@ -272,14 +274,18 @@ export class EndpointsProjection {
     }
   }
 
-  /** Decides a Service again, and writes what differs. Objects that it has lost are deleted last. */
-  #projectService(service: string, cause: Cause): void {
+  /**
+   * Decides a Service again, and writes what differs. Objects that it has lost are deleted last.
+   *
+   * @param changed keys of the objects that the API server has changed
+   */
+  #projectService(service: string, cause: Cause, changed: ReadonlySet<string>): void {
     const objects = this.#index.ofService(service);
     const projected = this.#decider.decide(service, objects, cause);
     if (projected === 'hidden') {
-      for (const object of objects) this.#writer.hide(object);
+      for (const object of objects) this.#write(object, undefined, changed);
     } else {
-      for (const each of mostReadyFirst(projected)) this.#show(each);
+      for (const each of mostReadyFirst(projected)) this.#write(each.object, each, changed);
     }
     for (const key of this.#index.takeRetired(service)) {
       const isShownAgain = this.#index.get(key)?.shown !== undefined;
@@ -287,11 +293,16 @@ export class EndpointsProjection {
     }
   }
 
-  /** Shows an object as it was decided, if the view selects it. */
-  #show(projected: ProjectedEndpoints): void {
-    const { object } = projected;
-    if (object.selected) this.#writer.show(projected);
+  /** Shows an object as it was decided, if the view selects it; undefined: hides it. */
+  #write(
+    object: EndpointsObject,
+    projected: ProjectedEndpoints | undefined,
+    changed: ReadonlySet<string>,
+  ): void {
+    const before = this.view.log.end;
+    if (projected !== undefined && object.selected) this.#writer.show(projected);
     else this.#writer.hide(object);
+    if (!changed.has(object.key)) this.#injected += this.view.log.end - before;
   }
 
   /** Services with endpoints on these nodes that use one of the keys. */

@@ -291,6 +291,29 @@ test('watchers are notified of many changed Services in portions, each twice as 
   expect(projection.counters.injected).toBe(200);
 });
 
+// The dashboard had them in its title, and the counter did not.
+test('an event of a slice counts as injected if another slice, the topology or a policy caused it', () => {
+  setKeys(['default/web'], HOST, '*');
+  handler.onChanges([slice('a', 'web', NEAR), slice('b', 'web', FAR)]);
+  handler.onSynced();
+  const injectedBy = (...changes: Parameters<typeof handler.onChanges>[0]) => {
+    const before = projection.counters.injected;
+    handler.onChanges(changes);
+    return projection.counters.injected - before;
+  };
+  const unready = slice('a', 'web', { ...NEAR, ready: false });
+  expect(injectedBy(unready)).toBe(1);
+  expect(shown()['default/b']).toEqual(['10.0.0.2']);
+  // The API server has changed both, or what it has changed alters no other.
+  expect(injectedBy(slice('a', 'web', NEAR), slice('b', 'web', FAR))).toBe(0);
+  expect(injectedBy(slice('b', 'web', { ...FAR, ip: '10.0.0.9' }))).toBe(0);
+  expect(injectedBy(slice('c', 'web', FAR), slice('alone', '', FAR))).toBe(0);
+  expect(injectedBy({ type: 'DELETED', key: 'default/a' })).toBe(2);
+  setKeys(['default/web'], HOST);
+  topology.setPolicies(new Map([['default/web', OTHER_PROXY]]));
+  expect(projection.counters.injected).toBe(1 + 2 + 2 + 2);
+});
+
 test('a Service without endpoints has no answer', () => {
   handler.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
   handler.onSynced();
