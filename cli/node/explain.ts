@@ -11,7 +11,7 @@ import {
   servicePath,
 } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
-import type { Report } from '../output/report.ts';
+import type { Report, TextStyle } from '../output/report.ts';
 import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummaries } from './explain-text.ts';
 
@@ -40,22 +40,29 @@ export function explainedService(
   return service;
 }
 
+/** What one wrapper says, by what was asked. */
+export type ExplainReport =
+  | (Report<ServiceSummaries> & { readonly kind: 'services' })
+  | (Report<Diff> & { readonly kind: 'diff' })
+  | (Report<Explained> & { readonly kind: 'service' });
+
 /** What one wrapper says about all Services, or one. */
 export async function explainReport(
   admin: AdminClient,
   flags: ExplainFlags,
   service: ServiceName | undefined,
-): Promise<Report> {
+): Promise<ExplainReport> {
   if (service === undefined) {
     const summary = await readAll(admin, flags);
-    return { data: summary, text: (style) => formatSummaries(summary, style, chosenBy(flags)) };
+    const text = (style: TextStyle) => formatSummaries(summary, style, chosenBy(flags));
+    return { kind: 'services', data: summary, text };
   }
   if (flags.diff === true) {
     const diff = await admin.request<Diff>(`/diff/${servicePath(service)}`);
-    return { data: diff, text: () => formatDiff(diff) };
+    return { kind: 'diff', data: diff, text: () => formatDiff(diff) };
   }
   const explained = await admin.request<Explained>(`/explain/${servicePath(service)}`);
-  return { data: explained, text: () => formatExplained(explained) };
+  return { kind: 'service', data: explained, text: () => formatExplained(explained) };
 }
 
 /** Which Services the flags choose, after the word Services. */

@@ -1,9 +1,9 @@
 import { formatColumns } from './format-output.ts';
 
 /** What a command found, in a form that every format of -o can be made from. */
-export interface Report {
+export interface Report<Data = unknown> {
   /** For json and yaml. */
-  readonly data: unknown;
+  readonly data: Data;
   /** For a terminal. */
   text(style: TextStyle): string;
 }

@@ -1,6 +1,4 @@
-import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { ServiceSummaries } from '../../src/admin/explain/service-summaries.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { plural } from '../../src/text/numbers.ts';
@@ -10,7 +8,13 @@ import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import { formatStaleness } from '../node/data-age.ts';
 import { formatObjects } from '../node/diff-text.ts';
-import { chosenBy, type ExplainFlags, explainedService, explainReport } from '../node/explain.ts';
+import {
+  chosenBy,
+  type ExplainFlags,
+  type ExplainReport,
+  explainedService,
+  explainReport,
+} from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
 import { forEachLimited } from './for-each.ts';
@@ -38,7 +42,7 @@ export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Prom
     if (only instanceof WrapperError) throw only;
     return {
       code: answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok,
-      report: only ?? reportOfNodes(answers, flags, service !== undefined && flags.diff !== true),
+      report: only ?? reportOfNodes(answers, flags, service !== undefined),
     };
   });
 }
@@ -46,18 +50,18 @@ export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Prom
 /** The answer of the wrapper on one node, or why there is none. */
 interface NodeAnswer {
   readonly node: string;
-  readonly answer: Report | WrapperError;
+  readonly answer: ExplainReport | WrapperError;
 }
 
-function isError(answer: Report | WrapperError): answer is WrapperError {
+function isError(answer: NodeAnswer['answer']): answer is WrapperError {
   return answer instanceof WrapperError;
 }
 
-/** @param isOutcome whether each answer is the explanation of one Service */
+/** @param isOfService whether one Service was asked about */
 function reportOfNodes(
   answers: readonly NodeAnswer[],
   flags: ExplainFlags,
-  isOutcome: boolean,
+  isOfService: boolean,
 ): Report {
   const nodes = answers.map(({ node, answer }) =>
     isError(answer)
@@ -67,10 +71,11 @@ function reportOfNodes(
   return {
     data: { nodes },
     text(style) {
-      if (isOutcome && !style.wide) return formatOutcomes(answers, style);
-      return groupsOf(answers, (report) => textOf(report, style, flags))
-        .map(formatSection)
-        .join('\n');
+      const groups = groupsOf(answers, (report) => textOf(report, style, flags));
+      const isLine = ({ answer }: NodeAnswer) => isError(answer) || answer.kind === 'service';
+      return isOfService && !style.wide && answers.every(isLine)
+        ? formatOutcomes(groups, style)
+        : groups.map(formatSection).join('\n');
     },
   };
 }
@@ -85,7 +90,7 @@ interface AnswerGroup {
 /** Groups nodes by a text of their answer. Those without an answer come first, then the largest groups. */
 function groupsOf(
   answers: readonly NodeAnswer[],
-  print: (report: Report) => string,
+  print: (report: ExplainReport) => string,
 ): AnswerGroup[] {
   const groups = Map.groupBy(answers, ({ answer }) =>
     isError(answer) ? `no answer: ${answer.message}` : print(answer),
@@ -101,8 +106,7 @@ function groupsOf(
 }
 
 /** Nodes that see the same of the Service share one line. */
-function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): string {
-  const groups = groupsOf(answers, ({ data }) => outcomeText(data as Explained));
+function formatOutcomes(groups: readonly AnswerGroup[], style: TextStyle): string {
   const lines = groups.map(({ text, isError, nodes }) => [
     isError ? '!' : '',
     text,
@@ -127,16 +131,25 @@ function outcomeText({ outcome, counts, winners, endpoints, view }: Explained): 
   return `${outcome.kind} ${shown}${unread}`;
 }
 
-/** An answer without its node, and a list of Services without the times since when keys have won there. */
-function textOf({ data, text }: Report, style: TextStyle, flags: ExplainFlags): string {
-  const answer = data as Explained | ServiceSummaries | Diff;
-  const unread = answer.view.clients === 0 ? printLine('no client reads this view now') : '';
-  const stale = `${unread}${formatStaleness(answer)}`;
-  if ('objects' in answer) return `${stale}${formatObjects(answer)}`;
-  if (!('services' in answer)) return text(style);
-  const services = answer.services.map(({ since: _since, ...each }) => each);
-  if (services.length === 0) return `${stale}${printLine(`no Services${chosenBy(flags)}`)}`;
-  return `${stale}${formatTable(summaryTable(services, style.wide), style)}`;
+/**
+ * An answer without its node: one line of a Service unless -o wide is given, and a list of Services without the times
+ * since when keys have won there.
+ */
+function textOf(report: ExplainReport, style: TextStyle, flags: ExplainFlags): string {
+  const { view } = report.data;
+  const unread = view.clients === 0 ? printLine('no client reads this view now') : '';
+  const stale = `${unread}${formatStaleness(report.data)}`;
+  switch (report.kind) {
+    case 'service':
+      return style.wide ? report.text(style) : outcomeText(report.data);
+    case 'diff':
+      return `${stale}${formatObjects(report.data)}`;
+    case 'services': {
+      const services = report.data.services.map(({ since: _since, ...each }) => each);
+      if (services.length === 0) return `${stale}${printLine(`no Services${chosenBy(flags)}`)}`;
+      return `${stale}${formatTable(summaryTable(services, style.wide), style)}`;
+    }
+  }
 }
 
 function formatSection({ text, isError, nodes }: AnswerGroup): string {
