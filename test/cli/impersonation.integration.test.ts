@@ -50,13 +50,17 @@ test.each([
   ['status --as bob', { user: ['bob'], groups: [] }],
   // Over HTTP/2 they would be one group with a comma in its name.
   ['status --as bob --as-group dev --as-group ops', { user: ['bob'], groups: ['dev', 'ops'] }],
+  ['simulate --as bob --as-group dev', { user: ['bob'], groups: ['dev'] }],
 ])('with %s the API server gets %j', async (line, expected) => {
   const identity = userKubeconfig({ ...flagsOf(line), kubeconfig: await startWhoAmI() });
   const who = await withKubeClient(identity, (client) => client.get('/', 'ask'));
   expect(who).toEqual(expected);
 });
 
-test('groups without a user are a wrong command line, as with kubectl', async () => {
-  const printed = await transcriptOf(KUBECTL_KPW, 'status --kubeconfig /none --as-group dev');
-  expect(printed).toBe('\nkubectl kpw: --as-group needs --as\nexit code 2\n');
-});
+test.each(['status', 'explain --all-nodes', 'simulate'])(
+  '%s with groups and without a user is wrong, as with kubectl',
+  async (line) => {
+    const printed = await transcriptOf(KUBECTL_KPW, `${line} --kubeconfig /none --as-group dev`);
+    expect(printed).toBe('\nkubectl kpw: --as-group needs --as\nexit code 2\n');
+  },
+);

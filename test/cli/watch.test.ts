@@ -1,9 +1,15 @@
 import { expect, jest, test } from '@jest/globals';
 import type { Result } from '../../cli/command-line/command.ts';
-import { watchStatus } from '../../cli/command-line/watch.ts';
+import { parseCommandLine } from '../../cli/command-line/command-line.ts';
+import { type WatchFlags, watchStatus } from '../../cli/command-line/watch.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
+import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
 
 /** What is printed while these are found, one after the other; an Error is a look that fails. */
-async function printedBy(found: readonly (string | Error)[], watch = true): Promise<string> {
+async function printedBy(
+  found: readonly (string | Error)[],
+  flags: WatchFlags = { watch: true },
+): Promise<string> {
   const ended = new AbortController();
   let printed = '';
   const write = (text: string | Uint8Array, written?: () => void) => {
@@ -23,7 +29,7 @@ async function printedBy(found: readonly (string | Error)[], watch = true): Prom
     return { code: 3, report: { data: next, text: () => `${next}\n` } };
   };
   try {
-    const result = await watchStatus(find, { watch }, { intervalMs: 1, signal: ended.signal });
+    const result = await watchStatus(find, flags, { intervalMs: 1, signal: ended.signal });
     return `${printed}(${result.report?.text({ wide: false, headers: true }) ?? result.code})`;
   } finally {
     for (const spy of spies) spy.mockRestore();
@@ -45,6 +51,13 @@ test('a first look that fails is the failure of the command', async () => {
   await expect(printedBy([new Error('no rights'), 'end'])).rejects.toThrow('no rights');
 });
 
-test('without --watch there is one look', async () => {
-  expect(await printedBy(['well', 'bad'], false)).toBe('(well\n)');
+test.each([
+  ['status --watch', KUBE_PROXY_WRAPPER, 'well\n\nbad\n(3)'],
+  ['status -w', KUBECTL_KPW, 'well\n\nbad\n(3)'],
+  // One look.
+  ['status', KUBECTL_KPW, '(well\n)'],
+])('%s is about how many looks there are', async (line, program, printed) => {
+  const parsed = parseCommandLine(program, line.split(' '));
+  const flags = 'call' in parsed ? parsed.call.flags : {};
+  expect(await printedBy(['well', 'bad', 'end'], flags)).toBe(printed);
 });

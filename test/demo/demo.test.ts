@@ -15,8 +15,8 @@ interface Output {
 }
 
 /** Runs the demo with this standard input: lines that are typed after its tour. */
-async function runDemo(flags: readonly string[], input = ''): Promise<Output> {
-  const child = spawn(process.execPath, ['cli/main.ts', 'demo', ...flags], {
+async function runDemo(line: string, input = ''): Promise<Output> {
+  const child = spawn(process.execPath, ['cli/main.ts', ...line.split(' ')], {
     cwd: ROOT,
     env: { ...process.env, TMPDIR: folder },
   });
@@ -62,7 +62,7 @@ describe('kube-proxy-wrapper demo', () => {
       'help',
     ];
     const typed = [...lines, 'quit', 'after the end'].join('\n');
-    const { code, out, errors } = await runDemo([], typed);
+    const { code, out, errors } = await runDemo('demo', typed);
     expect([code, errors]).toEqual([0, '']);
     const answers = lines.map((line) => answerOf(out, line));
     const [annotated = '', unknown, nothing, invalid, explained, moved = ''] = answers;
@@ -82,7 +82,7 @@ describe('kube-proxy-wrapper demo', () => {
   });
 
   test('takes a tour that moves the node to another site and back, and marks what changes', async () => {
-    const { code, out } = await runDemo(['--once']);
+    const { code, out } = await runDemo('demo --once');
     expect(code).toBe(0);
     const [, away = '', ...others] = out.split('\n> ');
     expect(away).toMatch(/^label edge-1 site=b/);
@@ -95,7 +95,7 @@ describe('kube-proxy-wrapper demo', () => {
   // It crashed 5 times of 5: a timer used the wrapper before it was assigned, and 503 was fatal.
   test('starts with 10,000 Services from standard input, and says what it ignores', async () => {
     const cluster = JSON.stringify(bigCluster(10_000));
-    const { code, out, errors } = await runDemo(['--cluster', '-', '--once'], cluster);
+    const { code, out, errors } = await runDemo('demo --cluster - --once', cluster);
     expect([code, errors]).toEqual([0, '']);
     expect(out).toContain('Reading standard input');
     expect(out).toContain('A cluster in memory: 2 nodes, 10,000 Services.');
@@ -119,7 +119,7 @@ describe('kube-proxy-wrapper demo', () => {
   });
 
   test('an error is one line that names the way out', async () => {
-    const { code, errors } = await runDemo(['--node', 'nobody']);
+    const { code, errors } = await runDemo('demo --node nobody');
     expect(code).toBe(1);
     expect(errors).toMatch(/^[^\n]*there is no node nobody\. The nodes are cloud-1, .*edge-1.*\n$/);
     expect(await readdir(folder)).toEqual([]);

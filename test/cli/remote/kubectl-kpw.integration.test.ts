@@ -264,6 +264,7 @@ const SCENES: readonly Scene[] = [
     'status --node a --all-nodes',
     'status --node a --admin-port 70000',
     'status --all-nodes --parallel 0',
+    'status --context none',
     // 1.1 had it. The error gave no way out.
     'status --config x',
   ],
@@ -285,6 +286,8 @@ const SCENES: readonly Scene[] = [
     'explain --all-nodes',
     // It was only the header.
     'explain --all-nodes -l a=b',
+    'explain --all-nodes -n none',
+    'explain --all-nodes -A --warnings --no-headers',
   ],
   [
     'a node that does not answer is one line, and the exit code',
@@ -570,9 +573,9 @@ test('a few nodes are asked at a time', async () => {
 
 test('the Pods of the wrapper are those of a namespace and a label that are given', async () => {
   add('edge-1', { namespace: 'shop' });
-  const where = 'status --node edge-1 --pod-namespace shop';
-  expect(await kpw(where)).toMatch(/^\[ok\] +wrapper/m);
-  expect(await kpw(`${where} --pod-selector app=kpw`)).toContain('app=kpw');
+  expect(await kpw('status --node edge-1 --pod-namespace shop')).toMatch(/^\[ok\] +wrapper/m);
+  const others = 'status --node edge-1 --pod-namespace shop --pod-selector app=kpw';
+  expect(await kpw(others)).toContain('app=kpw');
 });
 
 test('a long answer arrives whole', async () => {
