@@ -8,6 +8,10 @@ const FILE = 'src/diagnosis/catalogue.ts';
 const SOURCES = globSync('{src,cli,web}/**/*.{ts,tsx}', { cwd: repository })
   .filter((file) => file !== FILE)
   .map((file) => ({ file, text: withoutComments(readFileSync(join(repository, file), 'utf8')) }));
+const TESTS = globSync('test/**/*.{test.ts,snap}', {
+  cwd: repository,
+  exclude: ['test/diagnosis/catalogue.test.ts'],
+}).map((file) => readFileSync(join(repository, file), 'utf8'));
 const CODES = Object.keys(CATALOGUE) as ProblemCode[];
 
 function withoutComments(text: string): string {
@@ -35,6 +39,14 @@ describe('the catalogue of problems', () => {
   test.each(CODES)('%s is found by some code', (code) => {
     const files = filesWith(new RegExp(`'${code}'`)).filter((file) => !file.startsWith('web/'));
     expect(files).not.toEqual([]);
+  });
+
+  // A code was named where it is found, under a condition that is never true.
+  test.each(CODES)('%s is expected by a test, by its code or text', (code) => {
+    const quoted = new RegExp(`['"](?:(?:warning|info) )?${code}['"]`);
+    expect(TESTS.some((text) => quoted.test(text) || text.includes(CATALOGUE[code].text))).toBe(
+      true,
+    );
   });
 
   test.each(CODES)('%s has no other text anywhere', (code) => {

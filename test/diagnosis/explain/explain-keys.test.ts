@@ -69,6 +69,7 @@ describe('the nodes of a key', () => {
       [],
     ],
     ['are none without the label', { key: 'rack', warning: 'own-label-missing' }, []],
+    ['are none in no community', { key: COMMUNITY, warning: 'community-empty' }, []],
     ['are undefined until its node set is known', { key: 'site' }, undefined],
     [
       'are counted once, even if several node sets have them',

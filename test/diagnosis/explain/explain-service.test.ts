@@ -22,6 +22,7 @@ import { managed, TopologyHarness } from '../../support/topology/topology-harnes
 const SERVICE = 'shop/web';
 const HOST = 'kubernetes.io/hostname';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const ZONE = 'topology.kubernetes.io/zone';
 const EDGE = { 'node-role.kubernetes.io/edge': '' };
 
@@ -55,6 +56,8 @@ interface Scene {
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly refused?: string;
   readonly options?: Partial<TopologyOptions>;
+  /** What happens then. */
+  readonly change?: (harness: TopologyHarness) => void;
   readonly origins?: readonly PolicyOrigin[];
   readonly hinted?: boolean;
   /** Default: one. */
@@ -75,6 +78,7 @@ function explain(scene: Scene): ServiceExplanation {
   topology.setPolicies(new Map(), new Map([[SERVICE, ports]]));
   for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
   if (scene.refused !== undefined) topology.nodeSets.get(scene.refused)?.refuse('403 Forbidden');
+  scene.change?.(harness);
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
   return explainService({
     topology,
@@ -264,6 +268,16 @@ describe('explainService()', () => {
       'warning nothing-matches',
     ],
     [
+      'the key of communities on a node in none',
+      { policy: managed(COMMUNITY, '*'), endpoints: [FAR] },
+      'warning community-empty',
+    ],
+    [
+      'such a key, if another place can match',
+      { policy: managed(COMMUNITY, 'site', '*'), endpoints: [FAR], sets: SITE },
+      'info community-empty',
+    ],
+    [
       'a misspelt key, but not of a missing label',
       { policy: managed(HOST, 'topology.kubernetes.io/zon', '*'), endpoints: [HERE] },
       'warning key-misspelt',
@@ -388,9 +402,49 @@ describe('explainService()', () => {
       'info copies-cut',
     ],
     ['a dry run', { policy: policyWith({ dryRun: true }, '*'), endpoints: [FAR] }, 'info dry-run'],
+    [
+      'endpoints on this node that no key which wins matches',
+      {
+        policy: policyWith({ keepsLocal: true }, CLOUD, '*'),
+        labels: EDGE,
+        sets: { '!node-role.kubernetes.io/edge': ['far'] },
+        endpoints: [FAR, HERE],
+      },
+      'info local-endpoints-kept',
+    ],
   ])('the warnings of %s', (_what, scene, ...expected) => {
     const { warnings } = explain(scene);
     expect(warnings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
+  });
+
+  test.each<[what: string, change: Scene['change'], message: string | undefined]>([
+    [
+      'a policy that needs a node set',
+      ({ topology }) => topology.setPolicies(new Map([[SERVICE, managed('rack')]])),
+      'the policy needs rack=r',
+    ],
+    [
+      'another value of a label of this node',
+      (harness) => harness.setOwnLabels({ site: 'b' }),
+      'the change of this node needs site=b',
+    ],
+    [
+      'a node set that is known by then',
+      (harness) => {
+        harness.setOwnLabels({ site: 'b' });
+        harness.sync('site=b', 'edge-1', 'far');
+      },
+      undefined,
+    ],
+  ])('a change that waits is shown with the decision before it: %s', (_, change, message) => {
+    const labels = { site: 'a', rack: 'r' };
+    const scene = { policy: managed('site', '*'), endpoints: [NEAR, FAR], labels, sets: SITE };
+    const { outcome, warnings } = explain({ ...scene, change });
+    expect(outcome.kind).toBe('filtered');
+    const found = warnings.filter(({ code }) => code === 'change-pending');
+    expect(
+      found.map(({ severity, message: about }) => `${severity} ${about.split(': ')[1]}`),
+    ).toEqual(message === undefined ? [] : [`warning ${message}`]);
   });
 
   // Regression: there was a warning only if all ports lost their endpoints. Clients of one port failed without notice.
