@@ -183,8 +183,8 @@ export class Upstream {
 
   /**
    * Reports that a request had no answer in its own time. The server may be slow, or the request have been made so by a
-   * caller. So the server, if it is in use and not the only one, is asked for the list of the options, by one request at
-   * a time. Whether that has no response either, within the time of any request, decides.
+   * caller. So the server, if it is in use and not the only one, is asked for the list of the options, by one request
+   * at a time. Whether that has no response either, within the time of any request, decides.
    */
   doubt(server = this.failover.servers[0]): void {
     const { list } = this.#options;

@@ -6,8 +6,8 @@ import { LogShares } from '../../util/log-shares.ts';
 
 /**
  * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without
- * room are counted in the next line of the Namespace (`omitted`). Only one view is logged: the first that reports a change, until it
- * closes.
+ * room are counted in the next line of the Namespace (`omitted`). Only one view is logged: the first that reports a
+ * change, until it closes.
  */
 export class DecisionLog {
   readonly #log: LogShares;
