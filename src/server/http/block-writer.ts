@@ -6,8 +6,8 @@ import { startWriteTimeout } from './write-timeout.ts';
 const MIN_RATE = 64;
 
 export interface BlocksOptions extends WriteLimits {
-  /** Taken one after the other. Their buffers must not change until the response has closed. */
-  readonly pieces: Iterable<readonly Buffer[]>;
+  /** They must not change until the response has closed. */
+  readonly buffers: Iterable<Buffer>;
   /** The sum of their sizes, or more. */
   readonly bytes: number;
   /** Called when all is written; default: the response ends. */
@@ -21,10 +21,10 @@ export interface BlocksOptions extends WriteLimits {
  * written.
  */
 export function writeBlocks(response: ServerResponse, options: BlocksOptions): void {
-  const { pieces, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
+  const { buffers, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
   const giveBack = bytes > WRITE_BLOCK_BYTES ? options.largeBlocks?.take() : undefined;
   const most = giveBack === undefined ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES;
-  const blocks = filled(Buffer.allocUnsafeSlow(Math.min(most, bytes)), pieces, most / 2);
+  const blocks = filled(Buffer.allocUnsafeSlow(Math.min(most, bytes)), buffers, most / 2);
   const start = performance.now();
   let written = 0;
   /** Runs until the client has read the last write. */
@@ -59,30 +59,24 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
  * Copies the buffers to a block, again and again; yields the part that is filled. Parts of a buffer of at least `large`
  * bytes, such as a page of a list, are yielded as they are: clients that do not read share it.
  */
-function* filled(
-  block: Buffer,
-  pieces: Iterable<readonly Buffer[]>,
-  large: number,
-): Generator<Buffer, void> {
+function* filled(block: Buffer, buffers: Iterable<Buffer>, large: number): Generator<Buffer, void> {
   let used = 0;
-  for (const piece of pieces) {
-    for (const buffer of piece) {
-      for (let offset = 0; offset < buffer.length; ) {
-        if (buffer.length - offset >= large) {
-          if (used > 0) yield block.subarray(0, used);
-          used = 0;
-          const part = buffer.subarray(offset, offset + block.length);
-          yield part;
-          offset += part.length;
-          continue;
-        }
-        const copied = buffer.copy(block, used, offset);
-        offset += copied;
-        used += copied;
-        if (used < block.length) continue;
-        yield block;
+  for (const buffer of buffers) {
+    for (let offset = 0; offset < buffer.length; ) {
+      if (buffer.length - offset >= large) {
+        if (used > 0) yield block.subarray(0, used);
         used = 0;
+        const part = buffer.subarray(offset, offset + block.length);
+        yield part;
+        offset += part.length;
+        continue;
       }
+      const copied = buffer.copy(block, used, offset);
+      offset += copied;
+      used += copied;
+      if (used < block.length) continue;
+      yield block;
+      used = 0;
     }
   }
   if (used > 0) yield block.subarray(0, used);

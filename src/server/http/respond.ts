@@ -17,7 +17,7 @@ export function sendBody(
     'content-length': bytes,
     'cache-control': 'no-cache, private',
   });
-  writeBlocks(response, { ...limits, pieces: [buffers], bytes });
+  writeBlocks(response, { ...limits, buffers, bytes });
 }
 
 /** Answers with a small document. */

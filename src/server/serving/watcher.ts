@@ -126,7 +126,7 @@ export class Watcher {
   }
 
   /** @param next position behind what is written */
-  #writeInBlocks(pieces: Iterable<readonly Buffer[]>, bytes: number, next: number): void {
+  #writeInBlocks(buffers: Iterable<Buffer>, bytes: number, next: number): void {
     this.#inBlocks = true;
     const onWritten = (): void => {
       this.#inBlocks = false;
@@ -136,15 +136,15 @@ export class Watcher {
         this.end();
       } else this.#pump();
     };
-    writeBlocks(this.#response, { ...this.#options, pieces, bytes, onWritten });
+    writeBlocks(this.#response, { ...this.#options, buffers, bytes, onWritten });
   }
 
-  *#initialFrames({ items, version }: ViewState): Iterable<readonly Buffer[]> {
+  *#initialFrames({ items, version }: ViewState): Iterable<Buffer> {
     const { resource } = this.#view;
     const codec = this.#codec;
-    for (const object of items) yield codec.encodeEvent(resource, 'ADDED', object);
+    for (const object of items) yield* codec.encodeEvent(resource, 'ADDED', object);
     if (this.#options.initialEventsEnd) {
-      yield [codec.encodeBookmark(resource, String(version), true)];
+      yield codec.encodeBookmark(resource, String(version), true);
     }
   }
 
@@ -170,7 +170,7 @@ export class Watcher {
     if (first?.length === bytes) {
       this.#position = next;
       this.#write(first);
-    } else this.#writeInBlocks([buffers], bytes, next);
+    } else this.#writeInBlocks(buffers, bytes, next);
   }
 
   #write(bytes: Buffer): void {

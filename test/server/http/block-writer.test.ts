@@ -41,13 +41,13 @@ describe('writeBlocks()', () => {
   const endWith = (response: ServerResponse, buffers: readonly Buffer[]): void => {
     const bytes = bytesOf(buffers);
     response.setHeader('content-length', bytes);
-    writeBlocks(response, { ...TIMEOUT, pieces: [buffers], bytes });
+    writeBlocks(response, { ...TIMEOUT, buffers, bytes });
   };
   const goOnAfter = (response: ServerResponse, buffers: readonly Buffer[]): void => {
     const listeners = response.listenerCount('close');
     writeBlocks(response, {
       ...TIMEOUT,
-      pieces: buffers.map((buffer) => [buffer]).values(),
+      buffers: buffers.values(),
       bytes: bytesOf(buffers) + 100,
       onWritten: () => response.end(String(response.listenerCount('close') - listeners)),
     });
@@ -84,11 +84,7 @@ describe('writeBlocks()', () => {
       end: () => {},
     });
     const buffers = [pattern(20, 0), pattern(2_000, 1), pattern(8, 2)];
-    writeBlocks(response as unknown as ServerResponse, {
-      ...TIMEOUT,
-      pieces: [buffers],
-      bytes: 2_028,
-    });
+    writeBlocks(response as unknown as ServerResponse, { ...TIMEOUT, buffers, bytes: 2_028 });
     expect(written).toEqual([2_028]);
   });
 
@@ -102,7 +98,7 @@ describe('writeBlocks()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBlocks(response, { ...TIMEOUT, pieces: [buffers], bytes });
+      writeBlocks(response, { ...TIMEOUT, buffers, bytes });
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -130,7 +126,7 @@ describe('writeBlocks()', () => {
       const buffers = Array.from({ length: 96 }, (_, n) => body.subarray(n * 8192, (n + 1) * 8192));
       writeBlocks(response as unknown as ServerResponse, {
         ...TIMEOUT,
-        pieces: [buffers],
+        buffers,
         bytes: body.length,
         largeBlocks,
       });
@@ -163,13 +159,13 @@ describe('writeBlocks()', () => {
   test('stops copying when the client disconnects', async () => {
     let reads = 0;
     const chunk = pattern(200_000, 1);
-    const pieces = function* () {
-      for (; reads < 500; reads++) yield [chunk];
+    const buffers = function* () {
+      for (; reads < 500; reads++) yield chunk;
     };
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBlocks(response, { ...TIMEOUT, pieces: pieces(), bytes: 500 * chunk.length });
+        writeBlocks(response, { ...TIMEOUT, buffers: buffers(), bytes: 500 * chunk.length });
       };
     });
     const socket = connect(port, '127.0.0.1');
@@ -202,7 +198,7 @@ describe('writeBlocks()', () => {
     writeBlocks(response as unknown as ServerResponse, {
       writeTimeoutMs: 1_000,
       onTimeout: () => stalled++,
-      pieces: [[Buffer.alloc(bytes)]],
+      buffers: [Buffer.alloc(bytes)],
       bytes,
     });
     jest.advanceTimersByTime(60_000);
