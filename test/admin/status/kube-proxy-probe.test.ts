@@ -36,7 +36,8 @@ const live = () => ({ host: '127.0.0.1', port: Number(server.url.port) });
 /** @param port where kube-proxy answers */
 function probe(clusterIp: Address | undefined, backends: readonly Address[], { port } = live()) {
   const ports = { health: port, metrics: port };
-  return probeKubeProxy({ clusterIp, backends }, { ports, limitMs: 200 });
+  // Only what hangs meets the limit.
+  return probeKubeProxy({ clusterIp, backends }, { ports, limitMs: hangs ? 200 : 30_000 });
 }
 
 const ask = () => probe(live(), [live()]);
