@@ -4,6 +4,8 @@ import { TokenBucket } from './token-bucket.ts';
 
 export interface LimitedLogOptions {
   readonly logger: Logger;
+  /** Limits these lines too, with those of others; default: nothing does. */
+  readonly within?: LimitedLog;
   /** Default: the machine's monotonic clock. */
   readonly clock?: Clock;
   /** Lines that may follow each other without a pause; default 5. */
@@ -25,6 +27,7 @@ interface LogLine {
  */
 export class LimitedLog {
   readonly #logger: Logger;
+  readonly #within: LimitedLog | undefined;
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
   /** The latest line that did not fit; undefined while all were written. */
@@ -32,8 +35,10 @@ export class LimitedLog {
   #omitted = 0;
   #cancel: () => void = () => {};
 
-  constructor({ logger, clock = systemClock, burst = 5, refillMs = 15_000 }: LimitedLogOptions) {
+  constructor(options: LimitedLogOptions) {
+    const { logger, within, clock = systemClock, burst = 5, refillMs = 15_000 } = options;
     this.#logger = logger;
+    this.#within = within;
     this.#clock = clock;
     this.#bucket = new TokenBucket({ burst, refillMs, now: () => clock.now() });
   }
@@ -49,13 +54,13 @@ export class LimitedLog {
   write(level: Level, fields: object, text: string): void {
     const line = { level, fields, text };
     if (this.#waiting !== undefined) {
-      this.#omitted++;
+      this.#omitted += 1 + omittedBefore(this.#waiting);
       this.#waiting = line;
       return;
     }
     const waitMs = this.#bucket.take();
     if (waitMs === 0) {
-      this.#logger[level](fields, text);
+      this.#print(line);
       return;
     }
     this.#waiting = line;
@@ -67,10 +72,20 @@ export class LimitedLog {
     this.#cancel();
     const line = this.#waiting;
     if (line === undefined) return;
-    const omitted = this.#omitted === 0 ? undefined : this.#omitted;
+    const omitted = this.#omitted + omittedBefore(line) || undefined;
     this.#waiting = undefined;
     this.#omitted = 0;
     this.#bucket.take();
-    this.#logger[line.level]({ ...line.fields, omitted }, line.text);
+    this.#print({ ...line, fields: { ...line.fields, omitted } });
   }
+
+  #print({ level, fields, text }: LogLine): void {
+    if (this.#within === undefined) this.#logger[level](fields, text);
+    else this.#within.write(level, fields, text);
+  }
+}
+
+/** Lines that another limit has left out before this one. */
+function omittedBefore({ fields }: LogLine): number {
+  return 'omitted' in fields && typeof fields.omitted === 'number' ? fields.omitted : 0;
 }

@@ -5,6 +5,8 @@ import { LimitedLog } from './limited-log.ts';
 
 /** Each share has 5 lines at once, and then one a minute. */
 const SHARE = { burst: 5, refillMs: 60_000 } as const;
+/** All shares together: a node that is relabelled changes the decisions of all Namespaces at once. */
+const ALL = { burst: 100, refillMs: 3_000 } as const;
 /** Shares that are counted; when there are more, the one without a line for longest starts again. */
 const MAX_SHARES = 1_000;
 
@@ -14,11 +16,14 @@ const MAX_SHARES = 1_000;
  */
 export class LogShares {
   readonly #logs: LRUCache<string, LimitedLog>;
+  readonly #all: LimitedLog;
 
   constructor(logger: Logger, clock: Clock = systemClock) {
+    const within = new LimitedLog({ logger, clock, ...ALL });
+    this.#all = within;
     this.#logs = new LRUCache<string, LimitedLog>({
       max: MAX_SHARES,
-      memoMethod: () => new LimitedLog({ logger, clock, ...SHARE }),
+      memoMethod: () => new LimitedLog({ logger, clock, within, ...SHARE }),
       dispose: (log) => log.flush(),
     });
   }
@@ -36,5 +41,6 @@ export class LogShares {
   /** Writes what waits for room. */
   close(): void {
     this.#logs.clear();
+    this.#all.flush();
   }
 }

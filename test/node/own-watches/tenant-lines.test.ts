@@ -46,6 +46,17 @@ const LOGS = {
   (log: ReturnType<typeof recordingLogger>['logger'], clock: ManualClock) => (name: string) => void
 >;
 
+test.each(Object.entries(LOGS))('%s of 1,000 tenants at once are 100 lines', (_, open) => {
+  const { logger, lines } = recordingLogger();
+  const clock = new ManualClock();
+  const write = open(logger, clock);
+  for (let n = 0; n < 3_000; n++) write(`tenant-${n % 1_000}`);
+  expect(lines).toHaveLength(100);
+  clock.pass(3_000);
+  expect(lines).toHaveLength(101);
+  expect(lines.at(-1)).toMatchObject({ omitted: 2_899 });
+});
+
 test.each(Object.entries(LOGS))(
   '%s of one tenant, without end, leave a line for each other tenant',
   (_, open) => {
