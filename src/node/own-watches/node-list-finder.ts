@@ -17,6 +17,8 @@ import { RememberedNodes } from './remembered-nodes.ts';
 
 /** While a slow disk is waited for, it is looked so often whether the API server answers, in milliseconds. */
 const DISK_POLL_MS = 1_000;
+/** A disk that takes longer, all look-ups together, has nothing for them: views may wait for these. In milliseconds. */
+const DISK_MS = 30_000;
 /** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
 const LOOKUP_MS = 5_000;
 const CONSEQUENCE =
@@ -34,8 +36,9 @@ export class NodeListFinder implements NodeFinder {
   readonly #failures = new OncePerCause();
   /** Absent: nothing is on disk. */
   readonly #remembered: RememberedNodes | undefined;
-  /** Whether a slow disk has been waited for. */
-  #hasWaited = false;
+  /** For how long a slow disk has been waited for, in milliseconds. */
+  #waitedMs = 0;
+  #waiting: Promise<void> | undefined;
   /** A tenant can name Nodes again and again. */
   readonly #log: LogShares;
 
@@ -71,22 +74,24 @@ export class NodeListFinder implements NodeFinder {
 
   /** Never rejects. */
   async #find(request: NodeRequest): Promise<FoundNodes> {
-    await this.#untilRead();
+    this.#waiting ??= this.#untilRead();
+    await this.#waiting;
     const found = await this.#ask(request);
     return 'zones' in found ? found : { ...found, remembered: this.#remembered?.zones };
   }
 
   /**
-   * Without what is on disk, another endpoint would be selected. So a slow disk is waited for while the API server does
-   * not answer; once it does, for a second in all.
+   * Without what is on disk, another endpoint would be selected. So a slow disk is waited for, once: while the API
+   * server does not answer for half a minute, else for a second. What the disk has later is used from then on.
    */
   async #untilRead(): Promise<void> {
     const read = this.#remembered?.read().then(() => true);
     const { serverState } = this.#context.upstream;
-    const isEnough = (): boolean => this.#hasWaited && serverState.condition.name === 'reachable';
+    const isEnough = (): boolean =>
+      this.#waitedMs >= (serverState.condition.name === 'reachable' ? DISK_POLL_MS : DISK_MS);
     while (read !== undefined && !isEnough() && !this.#closing.signal.aborted) {
       if (await withTimeout(DISK_POLL_MS, read).catch(() => false)) return;
-      this.#hasWaited = true;
+      this.#waitedMs += DISK_POLL_MS;
     }
   }
 

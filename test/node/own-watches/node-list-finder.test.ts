@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
 import type { ReflectorContext } from '../../../src/client/reflector/reflector-options.ts';
 import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
@@ -13,6 +13,10 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
 const REQUEST = { names: ['a'], by: 'name', version: '' } as const;
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 /** A look-up while the disk is busy, and the API server in some condition. */
 async function lookUp(condition: 'reachable' | 'unreachable') {
@@ -56,6 +60,21 @@ test('a slow disk is waited for while the API server does not answer, which is l
     () => found,
     [{ error: 'the API server does not answer', remembered: new Map() }],
   );
+});
+
+// Views wait for look-ups: without an end, a node that is cut off showed nothing of the slices that it had.
+test('a disk that never answers ends the wait of a node that is cut off after half a minute, once', async () => {
+  const { find, found } = await lookUp('unreachable');
+  jest.useFakeTimers();
+  find();
+  await jest.advanceTimersByTimeAsync(29_500);
+  expect(found).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1_000);
+  const nothing = { error: 'the API server does not answer', remembered: new Map() };
+  expect(found).toEqual([nothing]);
+  find();
+  await jest.advanceTimersByTimeAsync(0);
+  expect(found).toEqual([nothing, nothing]);
 });
 
 test('a disk that never answers keeps no look-up from an API server that answers', async () => {
