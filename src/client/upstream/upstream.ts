@@ -114,8 +114,8 @@ export class Upstream {
   readonly #open = new Map<LinkedAbortController, URL>();
   /** The API server has rejected our identity, and answered nothing since. */
   #isRejected = false;
-  /** Whether the server in use is asked because of a {@link doubt}. */
-  #isChecking = false;
+  /** The servers that are asked because of a {@link doubt}. */
+  readonly #doubted = new Set<string>();
   /** Why requests end; undefined: the upstream is open. */
   #closed: WrapperError | undefined;
 
@@ -184,17 +184,15 @@ export class Upstream {
   /**
    * Reports that a request had no answer in its own time. The server may be slow, or the request have been made so by a
    * caller. So the server, if it is in use and not the only one, is asked for the list of the options, by one request
-   * at a time. Whether that has no response either, within the time of any request, decides.
+   * of each at a time. Whether that has no response either, within the time of any request, decides.
    */
   doubt(server = this.failover.servers[0]): void {
     const { list } = this.#options;
     const [inUse, other] = this.failover.servers;
     if (other === undefined || server.href !== inUse.href || this.#closed !== undefined) return;
-    if (list === undefined || this.#isChecking) return;
-    this.#isChecking = true;
-    const done = (): void => {
-      this.#isChecking = false;
-    };
+    if (list === undefined || this.#doubted.has(server.href)) return;
+    this.#doubted.add(server.href);
+    const done = (): void => void this.#doubted.delete(server.href);
     void this.#try(list, server).then(done, done);
   }
 
