@@ -36,11 +36,14 @@ class Parts {
   readonly buffers: Buffer[] = [];
   length = 0;
 
-  push(...buffers: readonly Buffer[]): void {
-    for (const buffer of buffers) {
-      this.buffers.push(buffer);
-      this.length += buffer.length;
-    }
+  push(buffer: Buffer): void {
+    this.buffers.push(buffer);
+    this.length += buffer.length;
+  }
+
+  /** One by one: an object may have more parts than a call has arguments. */
+  pushAll({ buffers }: Parts): void {
+    for (const buffer of buffers) this.push(buffer);
   }
 
   /** Between two fields that are cut, nothing stays. */
@@ -49,8 +52,10 @@ class Parts {
   }
 
   pushField(field: Field, value: AddedField['value']): void {
-    if (value instanceof Parts) this.push(fieldHead(field.number, value.length), ...value.buffers);
-    else this.push(encodeField(field, value));
+    if (value instanceof Parts) {
+      this.push(fieldHead(field.number, value.length));
+      this.pushAll(value);
+    } else this.push(encodeField(field, value));
   }
 }
 
@@ -72,7 +77,8 @@ function edit(fields: FieldCursor, visit: FieldVisitor, add?: AddFields): Parts 
     const { value } = action;
     // The length prefix stays byte for byte, also an overlong one.
     if (value instanceof Parts && value.length === end - start) {
-      parts.push(bytes.subarray(fieldStart, start), ...value.buffers);
+      parts.push(bytes.subarray(fieldStart, start));
+      parts.pushAll(value);
     } else parts.pushField(field, value);
   }
   const added = add?.() ?? [];
