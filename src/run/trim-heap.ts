@@ -9,8 +9,8 @@ const FIRST_LISTS_MS = 2_000;
 /**
  * Frees, once, the memory that only the first lists needed. V8 would keep these pages, a tenth of the process, because
  * this program allocates little afterwards. With 10,000 Services the process stops for 0.1 to 0.3 s. At that time
- * kube-proxy writes its tables for seconds, and data that arrives waits in the sockets. Figures: bench/NOTES.md. Never
- * rejects.
+ * kube-proxies write their tables for seconds, and data that arrives waits in the sockets. Figures: bench/NOTES.md.
+ * Never rejects.
  *
  * @param signal ends the wait
  */
