@@ -50,7 +50,7 @@ export async function waitUntilReadyToListen(options: {
   const needed = queries.filter(isNeeded).flatMap(open);
   const others = queries.filter((query) => !isNeeded(query)).flatMap(open);
   logger.info(
-    { views: queries.filter(isNeeded).map((query) => queryPath(query)) },
+    { views: queries.map((query) => queryPath(query)) },
     'the previous process still listens here; this one starts when its views are complete',
   );
   const countWaiting = (): number => needed.filter(({ view }) => isAwaited(view)).length;
