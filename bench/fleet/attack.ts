@@ -8,7 +8,7 @@ import type { Bench } from '../bench.ts';
 import type { MeasuredWrapper } from '../wrapper.ts';
 import { createTokens, type Site } from './site.ts';
 
-/** Watches of one caller, which has many tokens; a relay gives 2,560 to one. */
+/** Watches of one caller, which has many tokens and one address, to which a relay gives 640. */
 const WATCHES = 3_072;
 const SMOKE_WATCHES = 100;
 const TOKENS = 64;
