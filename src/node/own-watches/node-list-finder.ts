@@ -36,8 +36,7 @@ export class NodeListFinder implements NodeFinder {
   readonly #failures = new OncePerCause();
   /** Absent: nothing is on disk. */
   readonly #remembered: RememberedNodes | undefined;
-  /** For how long a slow disk has been waited for, in milliseconds. */
-  #waitedMs = 0;
+  /** The one wait for the disk; undefined: nothing was looked up yet. */
   #waiting: Promise<void> | undefined;
   /** A tenant can name Nodes again and again. */
   readonly #log: LogShares;
@@ -87,11 +86,12 @@ export class NodeListFinder implements NodeFinder {
   async #untilRead(): Promise<void> {
     const read = this.#remembered?.read().then(() => true);
     const { serverState } = this.#context.upstream;
+    let waitedMs = 0;
     const isEnough = (): boolean =>
-      this.#waitedMs >= (serverState.condition.name === 'reachable' ? DISK_POLL_MS : DISK_MS);
+      waitedMs >= (serverState.condition.name === 'reachable' ? DISK_POLL_MS : DISK_MS);
     while (read !== undefined && !isEnough() && !this.#closing.signal.aborted) {
       if (await withTimeout(DISK_POLL_MS, read).catch(() => false)) return;
-      this.#waitedMs += DISK_POLL_MS;
+      waitedMs += DISK_POLL_MS;
     }
   }
 
