@@ -3,7 +3,7 @@
  *
  * - `answered`: with a list, or an event of a watch.
  * - `unreachable`: no response, or not all of it. Refused, reset, none in time, DNS, TLS, or our credentials cannot be
- *   read. A list that does not go on, or a Status in its place, is reported to Failover, one that is cut is not.
+ *   read. Failover learns of a list, or a Status in its place, that does not go on, but not of one that is cut.
  * - `foreign`: something else has answered in place of the API server, such as a captive portal or a gateway.
  * - `relayRefused`: a relay does not serve this node or this request. The API server itself is asked.
  * - `mayBeAbsent`: the API server has no such collection, or something else has answered. Other queries show which.

@@ -63,7 +63,7 @@ export interface EndpointsProjectionOptions {
  */
 const FIRST_PORTION = 32;
 
-/** What the API server has changed in a change of the topology. */
+/** In a change of the topology, the API server has changed no object. */
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */

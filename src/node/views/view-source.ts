@@ -302,7 +302,7 @@ function runSource<Facts extends ObjectMeta>(
     ...context,
     ...parts,
     snapshots,
-    // What kube-proxy reads needs no room of others, unless it reads JSON.
+    // The views of kube-proxy reserve nothing, except in JSON.
     forOthers: reserve !== undefined,
     query: whole ?? query,
     memory,
