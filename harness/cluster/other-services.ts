@@ -13,6 +13,8 @@ export const SECOND_NETWORK = { unchanged: '10.9.0.1', before: '10.9.0.2', after
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
 const SERVICES = '/api/v1/namespaces/default/services';
 const NAME = 'second-network';
+/** The slice whose address changes. */
+const CHANGED = `${SLICES}/${NAME}-before`;
 
 /** Creates both Services. @param pod name of a Pod on a node, for the second network */
 export async function createOtherServices(
@@ -42,13 +44,19 @@ export async function createOtherServices(
   }
 }
 
+/** Gives a slice of the second network an annotation with a text, which changes no rule. */
+export async function annotateSecondNetwork({ admin }: Cluster, text: string): Promise<void> {
+  const slice = await admin.get(CHANGED);
+  const metadata = { ...slice.metadata, annotations: { mark: text } };
+  await admin.update(CHANGED, { ...slice, metadata });
+}
+
 /** Changes one of the addresses of the second network, from `before` to `after`. */
 export async function changeSecondNetwork({ admin }: Cluster): Promise<void> {
-  const path = `${SLICES}/${NAME}-before`;
-  const slice = await admin.get(path);
+  const slice = await admin.get(CHANGED);
   const [endpoint] = slice.endpoints as Record<string, unknown>[];
   const endpoints = [{ ...endpoint, addresses: [SECOND_NETWORK.after] }];
-  await admin.update(path, { ...slice, endpoints });
+  await admin.update(CHANGED, { ...slice, endpoints });
 }
 
 /** A Service of servers on the nodes' own addresses, which a reboot does not change. Its policy is the site. */

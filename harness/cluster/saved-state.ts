@@ -3,15 +3,16 @@ import { join } from 'node:path';
 import { poll } from '../poll.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './node.ts';
-import { changeSecondNetwork, EVERYWHERE, SECOND_NETWORK } from './other-services.ts';
+import { annotateSecondNetwork, EVERYWHERE } from './other-services.ts';
 
 /**
  * Waits until the wrapper of a node has saved all Services and slices so far: a power cut may lose the last seconds.
- * It changes a slice, so that a snapshot of slices with that change has all earlier ones too.
+ * It annotates a slice, so that a snapshot of slices with the annotation has all earlier changes too.
  */
 export async function untilSaved(cluster: Cluster, node: ClusterNode): Promise<void> {
-  await changeSecondNetwork(cluster);
-  await untilInSnapshots(node, [new URL(EVERYWHERE).hostname, SECOND_NETWORK.after]);
+  const mark = `saved-at-${Date.now()}`;
+  await annotateSecondNetwork(cluster, mark);
+  await untilInSnapshots(node, [new URL(EVERYWHERE).hostname, mark]);
 }
 
 /** Waits until the snapshots of a node have these texts, such as an address or the name of an object. */

@@ -11,6 +11,7 @@ import {
 } from '../../../harness/cluster/other-services.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { podAddress } from '../../../harness/cluster/pod-address.ts';
+import { untilSaved } from '../../../harness/cluster/saved-state.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { poll } from '../../../harness/poll.ts';
@@ -77,9 +78,14 @@ async function install(components: readonly string[]): Promise<void> {
 
 const address = async () => await podAddress(node, pod);
 
-/** Kills all containers, and waits until the Pod, the wrapper and kube-proxy run again. Returns both addresses. */
-async function killContainers(): Promise<{ readonly before: string; readonly after: string }> {
+/**
+ * Cuts the node off and kills all containers, and waits until the Pod, the wrapper and kube-proxy run again. Returns
+ * both addresses.
+ */
+async function killCutOff(): Promise<{ readonly before: string; readonly after: string }> {
   const before = (await address()) ?? '';
+  await untilSaved(cluster, node);
+  await node.cutOff();
   await node.killContainers();
   const { value: after = '' } = await poll(
     address,
@@ -112,8 +118,7 @@ async function secondNetwork(): Promise<string[]> {
 }
 
 test('without localRuntime, connections go to the address that the Pod had', async () => {
-  await node.cutOff();
-  const { before, after } = await killContainers();
+  const { before, after } = await killCutOff();
   const end = performance.now() + WATCHED_MS;
   while (performance.now() < end) expect(await probe.dial(web.url)).not.toContain('edge-1');
   expect(await isProgrammed(before)).toBe(true);
@@ -128,8 +133,7 @@ test('with localRuntime, they reach the address that it has now', async () => {
   // With `scrape` the probes, and what is read below, are at the node's address.
   await install(['state', 'local-runtime', 'scrape']);
   await web.reaches('edge-1', ['edge-1']);
-  await node.cutOff();
-  const { before, after } = await killContainers();
+  const { before, after } = await killCutOff();
   await probe.reaches(web.url, ['edge-1']);
   expect(await isProgrammed(after)).toBe(true);
   expect(await isProgrammed(before)).toBe(false);
