@@ -8,12 +8,13 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** A certificate authority, self-signed. */
-export async function makeAuthority(name = 'test authority'): Promise<KeyPair> {
+/** A certificate authority. @param root the authority that signs it; default: itself */
+export async function makeAuthority(name = 'test authority', root?: KeyPair): Promise<KeyPair> {
   return toKeyPair(
     await generate([{ name: 'commonName', value: name }], {
       keyType: 'ec',
       algorithm: 'sha256',
+      ...(root && { ca: root }),
       extensions: [
         { name: 'basicConstraints', cA: true, critical: true },
         { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },

@@ -9,12 +9,19 @@ import { type ClusterEntry, type UserEntry, unusable } from './kubeconfig.ts';
 
 /**
  * TLS options of a connection to the API server. Certificates and key are PEM. Without `ca`, the authorities of Node
- * count. `rejectUnauthorized` is false only with `insecure-skip-tls-verify`.
+ * count. `rejectUnauthorized` is false only with `insecure-skip-tls-verify`. As for client-go, each certificate of `ca`
+ * is trusted by itself: the authority of a cluster may be an intermediate one whose root is not there.
  */
 export type TlsOptions = Readonly<
   Pick<
     ConnectionOptions,
-    'ca' | 'cert' | 'key' | 'rejectUnauthorized' | 'servername' | 'ALPNProtocols'
+    | 'ca'
+    | 'cert'
+    | 'key'
+    | 'rejectUnauthorized'
+    | 'servername'
+    | 'ALPNProtocols'
+    | 'allowPartialTrustChain'
   >
 >;
 
@@ -63,7 +70,8 @@ export function createReader(
     }
     const { ca, cert, key, servername } = options;
     const rejectUnauthorized = options.rejectUnauthorized !== false;
-    const tls = { ca, cert, key, servername, rejectUnauthorized };
+    const trust = { rejectUnauthorized, allowPartialTrustChain: true };
+    const tls = { ca, cert, key, servername, ...trust };
     assertUsable(tls, file);
     return { server, tls, headers: headersOf(options, file), tokenFile, dynamic };
   };

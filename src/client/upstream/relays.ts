@@ -59,7 +59,8 @@ export class Relays {
 
   /** Without an authority no certificate is valid. */
   get tls(): TlsOptions {
-    return { ca: this.#authority ?? [], servername: this.#options.servername };
+    const { servername } = this.#options;
+    return { ca: this.#authority ?? [], servername, allowPartialTrustChain: true };
   }
 
   /** Why none is used; undefined: they may be. */

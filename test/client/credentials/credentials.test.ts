@@ -13,6 +13,7 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
+const TRUST = { allowPartialTrustChain: true };
 
 let authority: KeyPair;
 let client: KeyPair;
@@ -43,7 +44,7 @@ describe('what a kubeconfig says', () => {
     const credentials = await load({ kubeconfig });
     expect(await credentials.headers()).toEqual({ authorization: 'Bearer abc' });
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
-    expect(credentials.tls()).toEqual({ rejectUnauthorized: true });
+    expect(credentials.tls()).toEqual({ rejectUnauthorized: true, ...TRUST });
   });
 
   test('the key tokenFile is known, is meant from the folder of the kubeconfig, and goes before a token', async () => {
@@ -78,13 +79,13 @@ describe('what a kubeconfig says', () => {
     );
     const { ca, cert, key, ...rest } = (await load({ kubeconfig })).tls();
     expect([ca, cert, key].map(String)).toEqual([authority.cert, client.cert, client.key]);
-    expect(rest).toEqual({ rejectUnauthorized: true, servername: 'kubernetes' });
+    expect(rest).toEqual({ rejectUnauthorized: true, servername: 'kubernetes', ...TRUST });
   });
 
   test('insecure-skip-tls-verify turns the check of the server off', async () => {
     const cluster = { server: SERVER, 'insecure-skip-tls-verify': true };
     const kubeconfig = writeKubeconfig(folder, cluster, { token: 'abc' });
-    expect((await load({ kubeconfig })).tls()).toEqual({ rejectUnauthorized: false });
+    expect((await load({ kubeconfig })).tls()).toEqual({ rejectUnauthorized: false, ...TRUST });
   });
 
   test.each(['/', '//', '/k8s//clusters/c', '/k8s/clusters/c/'])(

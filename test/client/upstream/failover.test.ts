@@ -313,13 +313,13 @@ describe('the API server in use', () => {
     }
     copyFileSync(caFile, file);
     await eventually(() => hosts(of), 'ca');
-    expect(of.tls(of.servers[0])).toEqual({ ca: readFileSync(caFile) });
+    expect(of.tls(of.servers[0])).toMatchObject({ ca: readFileSync(caFile) });
     expect(of.relayProblem).toBeUndefined();
     // Without an authority no certificate is valid, not even those of well-known authorities.
     const [relay] = of.servers;
     writeFileSync(file, 'nothing');
     await eventually(() => hosts(of), 'a');
-    expect(of.tls(relay)).toEqual({ ca: [] });
+    expect(of.tls(relay)).toMatchObject({ ca: [] });
   });
 
   test('never has another scheme, because plain http would expose the credentials', () => {

@@ -1,8 +1,12 @@
+import { writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
+import { loadCredentials } from '../../../src/client/credentials/credentials.ts';
 import type { Upstream } from '../../../src/client/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   idleLater,
@@ -11,7 +15,10 @@ import {
   startServer,
   type TestServer,
 } from '../../support/http/http-server.ts';
+import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 let authority: KeyPair;
 let serving: KeyPair;
@@ -77,6 +84,29 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     }
     expect(names).toEqual(['localhost', 'kubernetes']);
   });
+
+  // kubeadm with an external authority, RKE2: "unable to get issuer certificate" (kubernetes-client/javascript#327).
+  test.each(['API server', 'relay'])(
+    'trusts an intermediate authority of the %s by itself',
+    async (kind) => {
+      const intermediate = await makeAuthority('intermediate', await makeAuthority('root'));
+      const serverTls = await issue(intermediate, 'kubernetes');
+      server = idleLater(await startServer(whoAmI, serverTls, protocol));
+      const folder = useFolder();
+      const caFile = join(folder, 'ca.crt');
+      writeFileSync(caFile, intermediate.cert);
+      const cluster = { server: server.url.href, 'certificate-authority': caFile };
+      const kubeconfig = writeKubeconfig(folder, cluster, { token: 'abc' });
+      const { logger } = recordingLogger();
+      const ofCluster = closedLater(await loadCredentials({ kubeconfig, logger }));
+      const relays = { servers: [server.url], caFile };
+      ({ upstream } =
+        kind === 'relay'
+          ? upstreamTo(new URL('https://127.0.0.1:1'), {}, { relays })
+          : upstreamTo(server.url, {}, { credentials: ofCluster }));
+      expect(await ask()).toBe('nobody');
+    },
+  );
 
   test('refuses a server of another authority, unless verification is off', async () => {
     await setUp({ ca: (await makeAuthority('other')).cert });
