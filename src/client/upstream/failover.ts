@@ -195,9 +195,14 @@ export class Failover implements ServerAccess {
     else this.#scheduleReturn(this.#choice.longer < longer);
   }
 
-  /** Reports how a request to a server ended. @param cause what is known besides, for the log */
-  report(server: URL, end: RequestEnd, cause?: string): void {
-    this.#handle({ type: 'ended', server: server.href, end }, end, cause);
+  /**
+   * Reports how a request to a server ended.
+   *
+   * @param since when it was sent; monotonic, in milliseconds
+   * @param cause what is known besides, for the log
+   */
+  report(server: URL, since: number, end: RequestEnd, cause?: string): void {
+    this.#handle({ type: 'ended', server: server.href, since, end }, end, cause);
   }
 
   /**

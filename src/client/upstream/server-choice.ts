@@ -20,8 +20,13 @@ export interface ServerChoice {
 }
 
 export type ServerEvent =
-  /** A request to a server has ended. */
-  | { readonly type: 'ended'; readonly server: string; readonly end: RequestEnd }
+  /** A request to a server that was sent then has ended. */
+  | {
+      readonly type: 'ended';
+      readonly server: string;
+      readonly since: number;
+      readonly end: RequestEnd;
+    }
   /** Nothing has arrived since then, though a query waits. */
   | { readonly type: 'silent'; readonly since: number }
   /** A relay that has been in use since then, or longer, brings a query nothing. */
@@ -80,7 +85,7 @@ export function nextChoice(
   const { servers, held, inUse, since, failures, left } = choice;
   switch (event.type) {
     case 'ended': {
-      if (event.server !== inUse) return choice;
+      if (event.server !== inUse || event.since < since) return choice;
       const { failover } = REQUEST_ENDS[event.end];
       if (failover === 'stays') return { ...releaseHeld(choice), failures: 0, left: 0 };
       if (failover === '-') return choice;

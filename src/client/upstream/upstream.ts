@@ -266,6 +266,7 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const abort = this.#begin(request.signal, server);
     const { signal } = abort;
+    const since = performance.now();
     const isRelay = this.failover.isRelay(server);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server, { isRelay });
@@ -299,7 +300,7 @@ export class Upstream {
         body: createBody(body, { explain, onBytes }),
         report: (end, cause = `HTTP ${statusCode}`) => {
           this.serverState.reportAnswer(end);
-          this.failover.report(server, end, cause);
+          this.failover.report(server, since, end, cause);
         },
       };
     } catch (error) {
@@ -317,6 +318,7 @@ export class Upstream {
   ): Promise<Dispatcher.ResponseData> {
     const { headersMs = HEADERS_MS } = this.#options;
     const { method, body } = request;
+    const since = performance.now();
     const { signal } = abort;
     const isOwn = request.authorization === undefined;
     const send = async (): Promise<Dispatcher.ResponseData> => {
@@ -351,7 +353,7 @@ export class Upstream {
       // A caller could provoke the failure of its own request, but not of a connection.
       const isProof = isOwn || error instanceof NoConnection;
       if (isProof && (!signal.aborted || signal.reason === late)) {
-        this.failover.report(server, 'unreachable', describeCause(error));
+        this.failover.report(server, since, 'unreachable', describeCause(error));
       }
       throw error;
     } finally {

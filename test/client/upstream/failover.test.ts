@@ -48,7 +48,7 @@ function report(of: Failover, ...outcomes: readonly string[]): void {
     const [host, outcome, times = '1'] = each.split(' ');
     const server = of.servers.find(({ hostname }) => hostname === host) as URL;
     const name = outcome === '5xx' ? 'serverError' : (outcome as RequestEnd);
-    for (let n = 0; n < Number(times); n++) of.report(server, name);
+    for (let n = 0; n < Number(times); n++) of.report(server, performance.now(), name);
   }
 }
 
@@ -107,7 +107,7 @@ describe('the API server in use', () => {
   test('is not given up again and again when all of them fail', () => {
     const of = failoverOf();
     const since = performance.now();
-    for (const server of [A, B, C, A]) of.report(server, 'unreachable');
+    for (const server of [A, B, C, A]) of.report(server, performance.now(), 'unreachable');
     expect([of.leaveServer(since), hosts(of)]).toEqual([false, 'bca']);
   });
 
@@ -129,7 +129,7 @@ describe('the API server in use', () => {
       },
       onReturn: () => returns++,
     });
-    of.report(A, 'unreachable');
+    of.report(A, performance.now(), 'unreachable');
     await eventually(() => hosts(of), 'abc');
     expect([asked, returns]).toEqual([['a', 'a', 'a'], 1]);
   });
@@ -154,7 +154,7 @@ describe('the API server in use', () => {
         throw new Error('no list');
       },
     });
-    of.report(A, 'unreachable');
+    of.report(A, performance.now(), 'unreachable');
     await jest.advanceTimersByTimeAsync(59_999);
     expect(asked).toBe(0);
     await jest.advanceTimersByTimeAsync(15_002);
@@ -167,7 +167,7 @@ describe('the API server in use', () => {
     const of = failoverOf([B], { returnMs: 1_000, tryServer: async () => {} });
     const returns = async (): Promise<number> => {
       const since = performance.now();
-      of.report(A, 'relayRefused');
+      of.report(A, performance.now(), 'relayRefused');
       while (hosts(of) !== 'ab') await jest.advanceTimersByTimeAsync(1_000);
       return performance.now() - since;
     };
@@ -188,9 +188,9 @@ describe('the API server in use', () => {
         return list.promise;
       },
     });
-    for (const server of [A, B, C]) of.report(server, 'unreachable');
+    for (const server of [A, B, C]) of.report(server, performance.now(), 'unreachable');
     expect([hosts(of), jest.getTimerCount()]).toEqual(['abc', 0]);
-    for (const server of [A, B]) of.report(server, 'unreachable');
+    for (const server of [A, B]) of.report(server, performance.now(), 'unreachable');
     await jest.advanceTimersByTimeAsync(100);
     expect(asked).toBe(1);
     list.reject(new Error('no list'));
@@ -206,7 +206,7 @@ describe('the API server in use', () => {
   test('is another one even if the settings list the server of the kubeconfig too', () => {
     const of = failoverOf([A, B]);
     expect(hosts(of)).toBe('ab');
-    of.report(A, 'unreachable');
+    of.report(A, performance.now(), 'unreachable');
     expect(hosts(of)).toBe('ba');
   });
 
@@ -214,10 +214,10 @@ describe('the API server in use', () => {
     const { logger, lines } = recordingLogger();
     const of = failoverOf([B, C], { logger });
     const warnings = () => lines.filter(({ level }) => level >= 40).length;
-    for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
+    for (const server of [A, B, C, A, B]) of.report(server, performance.now(), 'unreachable');
     expect(warnings()).toBe(2);
-    of.report(C, 'answered');
-    of.report(C, 'unreachable');
+    of.report(C, performance.now(), 'answered');
+    of.report(C, performance.now(), 'unreachable');
     expect(warnings()).toBe(3);
   });
 
@@ -226,18 +226,18 @@ describe('the API server in use', () => {
     const of = failoverOf([B], { credentials });
     let notified = 0;
     of.onTlsChange(() => notified++);
-    of.report(A, 'answered');
+    of.report(A, performance.now(), 'answered');
     credentials.servers = [C];
     credentials.setTls({});
     expect([hosts(of), notified]).toEqual(['cb', 1]);
-    of.report(C, 'unreachable');
+    of.report(C, performance.now(), 'unreachable');
     expect(hosts(of)).toBe('bc');
   });
 
   test('does not change when the credentials change, but not the servers', () => {
     const credentials = new FakeCredentials(A);
     const of = failoverOf([B], { credentials });
-    of.report(A, 'unreachable');
+    of.report(A, performance.now(), 'unreachable');
     credentials.setTls({});
     expect(hosts(of)).toBe('ba');
   });
@@ -273,11 +273,11 @@ describe('the API server in use', () => {
     const { logger, lines } = recordingLogger();
     const relays = { servers: [C, new URL('https://d:1')], caFile };
     const of = failoverOf([], { logger, relays, returnMs: 10, tryServer: async () => {} });
-    of.report(C, 'unreachable', 'ECONNREFUSED');
-    of.report(of.servers[0], 'relayRefused', 'HTTP 503');
-    of.report(A, 'unreachable');
-    of.report(C, 'answered');
-    of.report(C, 'unreachable');
+    of.report(C, performance.now(), 'unreachable', 'ECONNREFUSED');
+    of.report(of.servers[0], performance.now(), 'relayRefused', 'HTTP 503');
+    of.report(A, performance.now(), 'unreachable');
+    of.report(C, performance.now(), 'answered');
+    of.report(C, performance.now(), 'unreachable');
     await eventually(() => hosts(of), 'cda');
     expect(lines.map(({ msg, from, to, why, err }) => [msg, from, to, why, err])).toEqual([
       ['another relay is used', 'relay c:6443', 'relay d:1', 'does not answer', 'ECONNREFUSED'],

@@ -13,11 +13,13 @@ import { propertyRuns } from '../../support/property-runs.ts';
 const SERVERS = ['a', 'b', 'c'];
 const server = fc.constantFrom(...SERVERS);
 const end = fc.constantFrom(...(Object.keys(REQUEST_ENDS) as RequestEnd[]));
-const since = fc.integer({ min: -20, max: 20 });
+const since = fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constant(Number.POSITIVE_INFINITY));
+/** A request of now: nothing has happened since. */
+const NOW = { type: 'ended', since: Number.POSITIVE_INFINITY } as const;
 const servers = fc.subarray(SERVERS, { minLength: 1 });
 
 const event: fc.Arbitrary<ServerEvent> = fc.oneof(
-  fc.record({ type: fc.constant('ended' as const), server, end }),
+  fc.record({ type: fc.constant('ended' as const), server, since, end }),
   fc.record({ type: fc.constant('silent' as const), since }),
   fc.record({ type: fc.constant('unserved' as const), since }),
   fc.record({ type: fc.constant('listed' as const), server }),
@@ -63,7 +65,7 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
   // Only the server in use is left, and only for what happened while it was used.
   if (happened.type === 'ended') expect(happened.server).toBe(before.inUse);
   if ('since' in happened) expect(before.since).toBeLessThanOrEqual(happened.since);
-  if (happened.type === 'ended' || 'since' in happened) {
+  if ('since' in happened) {
     expect([after.inUse, after.failures]).toEqual([inOrder(before)[1], 0]);
   }
 }
@@ -84,11 +86,11 @@ test('in any order of events, one of the servers is in use, and it is left only 
       // Whatever was before, each is tried in turn, and an answer ends that.
       for (const expected of [...inOrder(choice).slice(1), inOrder(choice)[0]]) {
         const { inUse } = choice;
-        const gone = { type: 'ended', server: inUse, end: 'unreachable' } as const;
+        const gone = { ...NOW, server: inUse, end: 'unreachable' } as const;
         choice = nextChoice(choice, gone, { now, returnMs: 20 });
         expect(choice.inUse).toBe(expected);
       }
-      const answered = { type: 'ended', server: choice.inUse, end: 'answered' } as const;
+      const answered = { ...NOW, server: choice.inUse, end: 'answered' } as const;
       expect(nextChoice(choice, answered, { now, returnMs: 20 }).left).toBe(0);
     }),
     { numRuns: propertyRuns(1_000) },
@@ -102,7 +104,7 @@ test('relays that all fail at the start are left for the first API server once t
     fc.property(relays, fc.array(failure, { minLength: 1, maxLength: 12 }), (first, failures) => {
       let choice = initialChoice(first, HELD);
       for (const failed of failures) {
-        const happened = { type: 'ended', server: choice.inUse, end: failed } as const;
+        const happened = { ...NOW, server: choice.inUse, end: failed } as const;
         choice = nextChoice(choice, happened, { now: 1, returnMs: 20 });
         expect(first).toContain(choice.inUse);
       }
@@ -125,7 +127,7 @@ test('a relay that is only slow at the start stays in use, and the API servers c
     choice = nextChoice(choice, happened, times);
     return choice.inUse;
   };
-  const gone = (gone: string) => step({ type: 'ended', server: gone, end: 'unreachable' });
+  const gone = (gone: string) => step({ ...NOW, server: gone, end: 'unreachable' });
   expect([gone('a'), gone('b')]).toEqual(['b', 'a']);
   expect(step({ type: 'silent', since: 1 })).toBe('a');
   expect(step({ type: 'waited', isConnected: true })).toBe('a');
@@ -140,7 +142,7 @@ test('a new server is tried soon, however long a full one has made the next retu
     for (const each of happened) choice = nextChoice(choice, each, { now: 1, returnMs: 20 });
     return choice.longer;
   };
-  const full: ServerEvent = { type: 'ended', server: 'a', end: 'unreachable' };
+  const full: ServerEvent = { ...NOW, server: 'a', end: 'unreachable' };
   expect(longerAfter({ type: 'listed', server: 'a' }, full)).toBe(2);
   expect(longerAfter({ type: 'replaced', servers: ['b', 'a'] })).toBe(2);
   expect(longerAfter({ type: 'replaced', servers: ['c', 'b', 'a'] })).toBe(1);

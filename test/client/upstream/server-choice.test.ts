@@ -169,7 +169,7 @@ describe('a server that does not answer a request in the time of that request', 
 
   test('is not asked once the upstream is closed, or another one is in use', async () => {
     listeners = [answerLists, answerLists];
-    upstream.failover.report(servers[0]?.url as URL, 'unreachable');
+    upstream.failover.report(servers[0]?.url as URL, performance.now(), 'unreachable');
     upstream.doubt(servers[0]?.url);
     await upstream.close();
     upstream.doubt();

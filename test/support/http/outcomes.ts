@@ -5,9 +5,9 @@ import type { Upstream } from '../../../src/client/upstream/upstream.ts';
 export function recordOutcomes({ failover }: Pick<Upstream, 'failover'>): readonly RequestEnd[] {
   const outcomes: RequestEnd[] = [];
   const report = failover.report.bind(failover);
-  failover.report = (server, end) => {
+  failover.report = (server, since, end) => {
     outcomes.push(end);
-    report(server, end);
+    report(server, since, end);
   };
   return outcomes;
 }

@@ -36,7 +36,8 @@ export class RelayedServer extends SimulatedServer {
 
   override async request(request: UpstreamRequest): Promise<UpstreamResponse> {
     const server = this.address;
-    const ended = (end: RequestEnd): void => this.#handle({ type: 'ended', server, end });
+    const since = this.#time.now();
+    const ended = (end: RequestEnd): void => this.#handle({ type: 'ended', server, since, end });
     try {
       const response = await super.request(request);
       const report = (end: RequestEnd): void => {
