@@ -89,7 +89,7 @@ export class Batches {
 
   #run(change: TopologyChange): void {
     this.#count++;
-    const services = change.ownNode === undefined ? change.services : undefined;
+    const services = change.isSwitched ? undefined : change.services;
     this.#hide(services);
     for (const projection of this.#endpoints) {
       for (const withheld of projection.decideAgain(change)) this.#commit(projection, withheld);
@@ -113,7 +113,7 @@ export class Batches {
     if (withheld !== undefined) this.#show(services);
   }
 
-  /** Hides what must be hidden now of these Services; undefined: of all, because this node changed. */
+  /** Hides what must be hidden now of these Services; undefined: of all, because this node was switched. */
   #hide(services: Iterable<string> | undefined): void {
     for (const projection of this.#objects) projection.hide(services);
   }

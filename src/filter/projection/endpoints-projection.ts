@@ -59,9 +59,11 @@ export interface EndpointsProjectionOptions {
 
 /**
  * When thousands of Services are decided again, watchers are notified after the first 32, and then each time that
- * twice as many are decided: early, and still in few writes.
+ * twice as many are decided: early, and still in few writes. Later each time that 512 more are: clients read while
+ * we decide.
  */
 const FIRST_PORTION = 32;
+const MAX_PORTION = 512;
 
 /** In a change of the topology, the API server has changed no object. */
 const NO_KEYS: ReadonlySet<string> = new Set();
@@ -173,22 +175,33 @@ export class EndpointsProjection {
       return;
     }
     const cause = causeOfTopology(change);
-    const services = [...this.#affectedBy(change)];
-    for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
-      const portion = services.slice(start, end);
-      for (const service of portion) this.#projectService(service, cause, NO_KEYS);
+    let portion: string[] = [];
+    let [decided, next] = [0, FIRST_PORTION];
+    for (const service of this.#affectedBy(change)) {
+      this.#projectService(service, cause, NO_KEYS);
+      portion.push(service);
+      if (++decided < next) continue;
       yield this.#withheld(portion);
+      portion = [];
+      next += Math.min(next, MAX_PORTION);
     }
+    if (portion.length > 0) yield this.#withheld(portion);
   }
 
-  #affectedBy({ services, nodes, ownNode }: TopologyChange): Set<string> {
-    const all = new Set([...services, ...this.#servicesOn(nodes)]);
-    // The topology does not know these Services, and this node may have been switched off or on.
-    for (const service of ownNode === undefined ? [] : this.#index.services()) {
-      if (this.#options.topology.policies.pendingOrActive(service) === UNKNOWN_SERVICE)
-        all.add(service);
+  /** Each once. They are found while they are decided, so that the first event does not wait for the search. */
+  *#affectedBy({ services, nodes, isSwitched }: TopologyChange): Generator<string> {
+    yield* services;
+    const found = new Set(services);
+    for (const service of this.#servicesOn(nodes)) {
+      if (found.has(service)) continue;
+      found.add(service);
+      yield service;
     }
-    return all;
+    // The topology does not know these Services.
+    for (const service of isSwitched ? this.#index.services() : []) {
+      const policy = this.#options.topology.policies.pendingOrActive(service);
+      if (policy === UNKNOWN_SERVICE && !found.has(service)) yield service;
+    }
   }
 
   #withheld(services: Iterable<string>): WithheldReport {
@@ -305,16 +318,14 @@ export class EndpointsProjection {
     if (!changed.has(object.key)) this.#injected += this.view.log.end - before;
   }
 
-  /** Services with endpoints on these nodes that use one of the keys. */
-  #servicesOn(nodes: TopologyChange['nodes']): Set<string> {
-    const found = new Set<string>();
+  /** Services with endpoints on these nodes that use one of the keys. One on several of them comes several times. */
+  *#servicesOn(nodes: TopologyChange['nodes']): Generator<string> {
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
         const policy = this.#options.topology.activePolicy(service);
         if (policy?.managed !== true) continue;
-        if (policy.keys.some((key) => keys.has(key))) found.add(service);
+        if (policy.keys.some((key) => keys.has(key))) yield service;
       }
     }
-    return found;
   }
 }

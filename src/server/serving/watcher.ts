@@ -180,7 +180,9 @@ export class Watcher {
     socket?.cork();
     const hasRoom = response.write(bytes);
     socket?.uncork();
-    if (!hasRoom) this.#writeTimer = startWriteTimeout(response, this.#options);
+    // `drain` comes in a later turn, also if the kernel has taken all: a relabelling would wait until it is decided.
+    if (hasRoom || response.writableLength === 0) return;
+    this.#writeTimer = startWriteTimeout(response, this.#options);
   }
 
   /** The next event has left the log: the client must list again. */

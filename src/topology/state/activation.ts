@@ -1,5 +1,5 @@
 import type { ManagedPolicy, Policy } from '../policy/policy.ts';
-import { ZONE_KEY } from '../policy/topology-keys.ts';
+import { CLOUD_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import type { KeyMatcher } from './key-matcher.ts';
 import { inOrderOfShares } from './node-set-shares.ts';
 import type { PolicyStates } from './policy-states.ts';
@@ -137,7 +137,10 @@ export class Activation {
     if (!keys.every((key) => nodeSets.areSettled(this.#requiredBy(key, pending)))) return false;
     if (active?.off !== pending.off) {
       for (const service of policies.services()) change.services.add(service);
+      change.isSwitched = true;
     }
+    const { self: isCloud } = matcher.matchIn(CLOUD_KEY, pending);
+    if (matcher.active(CLOUD_KEY)?.self !== isCloud) change.isSwitched = true;
     // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
     const moved: string[] = [];
     for (const key of keys) {

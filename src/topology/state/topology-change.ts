@@ -11,6 +11,11 @@ export class TopologyChange {
    * Topology keys that match other nodes because this node changed; undefined: this node did not change.
    */
   ownNode: readonly string[] | undefined;
+  /**
+   * Whether filtering on this node was switched off or on, or this node has become an edge node or a cloud node. This
+   * may hide or show any object.
+   */
+  isSwitched = false;
 
   constructor(services: readonly string[] = []) {
     this.services = new Set(services);

@@ -278,17 +278,17 @@ test('an Endpoints object is cut subset by subset, and a change of its last subs
   expect(projection.copiedBytes).toBe(0);
 });
 
-test('watchers are notified of many changed Services in portions, each twice as large as the last', () => {
-  const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
+test('watchers are notified of many changed Services early, and then in portions', () => {
+  const names = Array.from({ length: 1_100 }, (_, index) => `s${index}`);
   handler.onChanges(names.map((name) => slice(name, name, FAR)));
   handler.onSynced();
   const services = names.map((name) => `default/${name}`);
   const commits: number[] = [];
   view.log.subscribe(() => commits.push(view.log.end));
   setKeys(services, HOST);
-  expect(commits).toEqual([32, 64, 100]);
+  expect(commits).toEqual([32, 64, 128, 256, 512, 1_024, 1_100]);
   setKeys(services, '*');
-  expect(projection.counters.injected).toBe(200);
+  expect(projection.counters.injected).toBe(2_200);
 });
 
 // The dashboard had them in its title, and the counter did not.

@@ -74,6 +74,10 @@ beforeEach(async () => {
     write(bytes as Buffer, readsNothing ? undefined : onWritten);
     return hasRoom;
   });
+  Object.defineProperty(response, 'writableLength', {
+    configurable: true,
+    get: () => (hasRoom ? 0 : 1),
+  });
 });
 
 afterEach(async () => {
@@ -134,6 +138,16 @@ describe('a client', () => {
     await eventually(() => events().length === 12, true);
     expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
     expect([stalled, response.destroyed]).toEqual([0, false]);
+  });
+
+  test('gets all events in one turn while the kernel takes them', async () => {
+    watch();
+    hasRoom = false;
+    Object.defineProperty(response, 'writableLength', { value: 0 });
+    change('one');
+    change('two');
+    expect(jest.mocked(response.write)).toHaveBeenCalledTimes(2);
+    await had('MODIFIED', 'MODIFIED');
   });
 
   test('that reads nothing for a while is disconnected, and nothing of its watch is left', async () => {
