@@ -1,4 +1,5 @@
 import { type Problem, problem } from '../../src/diagnosis/catalogue.ts';
+import { MANAGED_BY_LABEL } from '../../src/diagnosis/explain/source-cluster.ts';
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
 import { groupsOf } from '../../src/topology/decide/endpoint.ts';
 import { HEADLESS_LABEL } from '../../src/topology/policy/service-reader.ts';
@@ -16,6 +17,10 @@ export interface SlicesOfService {
   /** Its name is that of the Service, and it has no label with the name of any Service. */
   readonly unlabelled: SimulatedSlice | undefined;
 }
+
+/** They update the slices of Services with a selector, and of those without. Each leaves the other's alone. */
+const CONTROLLER = 'endpointslice-controller.k8s.io';
+const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 
 /**
  * @param isNode whether a Node of this name exists
@@ -36,6 +41,11 @@ export function sliceProblemsOf(
     const found = problem('slices-headless', '', read.length === 0 ? 'warning' : 'info');
     problems.push([found, ignored.map(({ name }) => name)]);
   }
+  const other = selector ? MIRRORING_CONTROLLER : CONTROLLER;
+  const left = read.filter(
+    ({ labels, addresses }) => labels.get(MANAGED_BY_LABEL) === other && addresses.length > 0,
+  );
+  if (left.length > 0) problems.push([problem('slices-left'), left.map(({ name }) => name)]);
   const endpoints = groupsOf(read).flatMap((group) => group.endpoints);
   const isUsed = ({ family }: { readonly family: string }) => ipFamilies.includes(family);
   if (ipFamilies.length > 0 && endpoints.length > 0 && !endpoints.some(isUsed)) {

@@ -95,6 +95,10 @@ export const WARNINGS = {
     text: 'kube-proxy does not read EndpointSlices with the label of a headless Service',
     next: 'delete them; kube-controller-manager writes them again without the label service.kubernetes.io/headless',
   },
+  'slices-left': {
+    text: 'EndpointSlices are no longer updated, because the selector of the Service was removed or added',
+    next: 'delete them',
+  },
   'slice-without-label': {
     text: 'an EndpointSlice has the name of the Service, and belongs to none',
     next: 'give the EndpointSlice the label kubernetes.io/service-name',

@@ -10,7 +10,8 @@ const CLUSTER_LABELS = [
 /** The same as an annotation, by Karmada. */
 const CLUSTER_ANNOTATION = 'endpointslice.karmada.io/provision-cluster';
 
-const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
+/** Names the controller that writes a slice. */
+export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 
 /** Controllers that import slices of other clusters: Karmada, Submariner, Cilium. */
 const IMPORTERS = [
