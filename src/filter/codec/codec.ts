@@ -11,7 +11,13 @@ import { type Status, WrapperError } from '../../errors.ts';
 import { portNumbers, SERVICE_NAME_LABEL } from '../objects/api-conventions.ts';
 import { type Edit, editObject } from '../objects/edit.ts';
 import { EndpointCache } from '../objects/endpoint-cache.ts';
-import { type FullGroup, sliceGroups, subsetGroups } from '../objects/endpoint-groups.ts';
+import {
+  type FullGroup,
+  SLICE_GROUP,
+  SLICE_GROUP_FACTS,
+  sliceGroups,
+  subsetGroups,
+} from '../objects/endpoint-groups.ts';
 import { endpointsFacts } from '../objects/endpoints-facts.ts';
 import type {
   EndpointsFacts,
@@ -33,8 +39,6 @@ import {
   OWN_NODE,
   SERVICE,
   SERVICE_FACTS,
-  SLICE,
-  SLICE_FACTS,
   STATUS,
   VERSIONED_OBJECT,
 } from '../objects/schema.ts';
@@ -132,7 +136,7 @@ export abstract class Codec {
       const { metadata, ...values } = this.#read(object, ENDPOINTS_FACTS);
       return endpointsFacts(metadata, metadata.name, subsetGroups(values), this.#endpoints);
     }
-    const { metadata, ...values } = this.#read(object, SLICE_FACTS);
+    const { metadata, ...values } = this.#read(object, SLICE_GROUP_FACTS);
     const service = metadata.labels.get(SERVICE_NAME_LABEL) ?? '';
     return endpointsFacts(metadata, service, sliceGroups(values), this.#endpoints);
   }
@@ -141,7 +145,7 @@ export abstract class Codec {
   endpointGroups({ kind }: Resource, object: ObjectBytes): readonly FullGroup[] {
     return kind === ENDPOINTS.kind
       ? subsetGroups(this.#read(object, ENDPOINTS_MESSAGE))
-      : sliceGroups(this.#read(object, SLICE));
+      : sliceGroups(this.#read(object, SLICE_GROUP));
   }
 
   /**

@@ -16,7 +16,7 @@ export interface Cursor {
 
   /** Moves to the next field, or to the next element of a repeated one; false at the end of the message. */
   next(): boolean;
-  /** A cursor over the current field, a message. */
+  /** A cursor over the current field, a message. Use it before the next call: that may return the same cursor. */
   enter(): Cursor;
   text(): string;
   bool(): boolean;

@@ -14,7 +14,9 @@ export class EndpointCache {
 
   /** Returns the one object for an endpoint with these values, and with nothing else. */
   intern({ family, node, zone, state, terminating }: Endpoint): Endpoint {
-    for (const endpoint of this.#byNode.get(node) ?? []) {
+    let cached = this.#byNode.get(node);
+    for (let at = 0; at < (cached?.length ?? 0); at++) {
+      const endpoint = (cached as Endpoint[])[at] as Endpoint;
       const isInState = endpoint.state === state && endpoint.terminating === terminating;
       if (isInState && endpoint.zone === zone && endpoint.family === family) return endpoint;
     }
@@ -24,7 +26,7 @@ export class EndpointCache {
       this.#byNode.clear();
       this.#bytes = 0;
     }
-    const cached = this.#byNode.get(node) ?? [];
+    cached ??= [];
     if (cached.length >= MAX_PER_NODE) cached.length = 0;
     cached.push(endpoint);
     this.#byNode.set(node, cached);

@@ -32,6 +32,6 @@ function groupFacts({ ports, endpoints }: FullGroup, cache: EndpointCache): Endp
     ports: usable.map(({ key }) => key),
     numbers: usable.map(({ number }) => number),
     endpoints: endpoints.map((endpoint) => cache.intern(endpoint)),
-    addresses: endpoints.map(({ addresses: [first = ''] }) => addressNumber(first)),
+    addresses: endpoints.map(({ addresses }) => addressNumber(addresses[0] ?? '')),
   };
 }

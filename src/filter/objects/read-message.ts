@@ -1,12 +1,5 @@
 import type { Cursor } from '../codec/cursor.ts';
-import {
-  EMPTY_LIST,
-  EMPTY_MAP,
-  type FieldTable,
-  type Message,
-  TABLE,
-  UNKNOWN_FIELD,
-} from './schema.ts';
+import { EMPTY_LIST, EMPTY_MAP, type Message, TABLE, UNKNOWN_FIELD } from './schema.ts';
 
 /**
  * Reads a message as a plain object with all fields of the schema. An absent field has the zero value, as in Go, but an
@@ -19,12 +12,12 @@ export function readMessage<Values>(
   message: Message<Values>,
   onElement?: () => void,
 ): Values {
-  return readFields(cursor, message[TABLE].zero, onElement) as Values;
+  return readFields(cursor, message[TABLE].zero as Values, onElement);
 }
 
-/** @param before values so far */
-function readFields(cursor: Cursor, before: FieldTable['zero'], onElement?: () => void): object {
-  const values: Record<string, unknown> = { ...before };
+/** @param before values so far, which stay as they are */
+export function readFields<Values>(cursor: Cursor, before: Values, onElement?: () => void): Values {
+  const values = { ...before } as Record<string, unknown>;
   while (cursor.next()) {
     const { field } = cursor;
     if (field === UNKNOWN_FIELD) continue;
@@ -34,11 +27,13 @@ function readFields(cursor: Cursor, before: FieldTable['zero'], onElement?: () =
       continue;
     }
     if (field.message !== undefined) onElement?.();
-    const value = readValue(cursor, field.message?.zero, onElement);
+    const value = field.read
+      ? field.read(cursor.enter() as never)
+      : readValue(cursor, field.message?.zero, onElement);
     if (values[name] === EMPTY_LIST) values[name] = [value];
     else (values[name] as unknown[]).push(value);
   }
-  return values;
+  return values as Values;
 }
 
 /** @param before value of the same field so far: protobuf merges messages and maps */
@@ -56,7 +51,7 @@ function readValue(cursor: Cursor, before: unknown, onElement?: () => void): unk
       return map;
     }
     case 'message':
-      return readFields(cursor.enter(), before as FieldTable['zero'], onElement);
+      return readFields(cursor.enter(), before, onElement);
     case 'bytes':
       return cursor.encoded();
     case 'unread':

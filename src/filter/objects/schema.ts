@@ -17,6 +17,8 @@ export interface Field<Value = unknown> {
   readonly isRepeated: boolean;
   /** The fields of a message. */
   readonly message: FieldTable | undefined;
+  /** Reads an element of a list of messages, from a Cursor; undefined: as an object with all fields. */
+  readonly read: ((element: never) => unknown) | undefined;
   /** Only for the compiler: what {@link readMessage} returns for it. */
   readonly value?: Value;
 }
@@ -28,6 +30,7 @@ export const UNKNOWN_FIELD: Field = {
   type: 'unread',
   isRepeated: false,
   message: undefined,
+  read: undefined,
 };
 
 /** Values of a message, by the names of its fields. */
@@ -96,7 +99,7 @@ function field<Value>(
   isRepeated = false,
   message?: AnyMessage,
 ): FieldType<Value> {
-  return { number, type, isRepeated, message: message?.[TABLE] };
+  return { number, type, isRepeated, message: message?.[TABLE], read: undefined };
 }
 
 export const text = (number: number) => field<string>(number, 'text');
@@ -132,6 +135,20 @@ function without<Values>(
 ): Message<Values> {
   const unread = names.map((name) => whole[name]);
   return { ...whole, [TABLE]: new FieldTable(whole[TABLE].fields, unread) };
+}
+
+/** A message of which one list has what a function returns for each element, which takes less time. */
+export function readingEach<Values, Name extends string & keyof Values, Element>(
+  whole: Message<Values>,
+  name: Name,
+  readElement: (element: never) => Element,
+): Message<Omit<Values, Name> & Readonly<Record<Name, readonly Element[]>>> {
+  const list = { ...whole[name], read: readElement };
+  const fields = whole[TABLE].fields.map((each) => (each.name === name ? list : each));
+  const read = { ...whole, [name]: list, [TABLE]: new FieldTable(fields) };
+  return read as unknown as Message<
+    Omit<Values, Name> & Readonly<Record<Name, readonly Element[]>>
+  >;
 }
 
 /** An entry of a map, in protobuf. */

@@ -1,6 +1,5 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
-import { readMessage } from '../../objects/read-message.ts';
 import {
   type AnyMessage,
   type Field,
@@ -34,10 +33,12 @@ export class FieldCursor implements Cursor {
   /** Offset after the current field. */
   end: number;
   readonly bytes: Buffer;
-  readonly #fields: FieldTable;
+  #fields: FieldTable;
   /** Offset after the message. */
-  readonly limit: number;
+  limit: number;
   readonly #base: number;
+  /** Over the last embedded message. It is used for the next one too: one for each took longer than to read it. */
+  #inner: FieldCursor | undefined;
 
   private constructor(
     bytes: Buffer,
@@ -91,7 +92,15 @@ export class FieldCursor implements Cursor {
   enter(): FieldCursor {
     this.assertMessage();
     const fields = this.field.message ?? NO_FIELDS;
-    return new FieldCursor(this.bytes, fields, this.start, this.end, this.#base);
+    const inner = this.#inner;
+    if (inner === undefined) {
+      this.#inner = new FieldCursor(this.bytes, fields, this.start, this.end, this.#base);
+      return this.#inner;
+    }
+    inner.#fields = fields;
+    inner.limit = this.end;
+    inner.end = this.start;
+    return inner;
   }
 
   encoded(): Buffer {
@@ -106,7 +115,13 @@ export class FieldCursor implements Cursor {
   }
 
   readMap(map: Map<string, string>): void {
-    const { key, value } = readMessage(this.enter(), MAP_ENTRY);
+    const entry = this.enter();
+    let key = '';
+    let value = '';
+    while (entry.next()) {
+      if (entry.field === MAP_ENTRY.key) key = entry.text();
+      else if (entry.field === MAP_ENTRY.value) value = entry.text();
+    }
     map.set(key, value);
   }
 
