@@ -18,7 +18,7 @@ export interface SlicesOfService {
   readonly unlabelled: SimulatedSlice | undefined;
 }
 
-/** They update the slices of Services with a selector, and of those without. Each leaves the other's alone. */
+/** They update the slices of Services with a selector, and of those without. Neither touches the other's. */
 const CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 
@@ -41,11 +41,14 @@ export function sliceProblemsOf(
     const found = problem('slices-headless', '', read.length === 0 ? 'warning' : 'info');
     problems.push([found, ignored.map(({ name }) => name)]);
   }
-  const other = selector ? MIRRORING_CONTROLLER : CONTROLLER;
-  const left = read.filter(
-    ({ labels, addresses }) => labels.get(MANAGED_BY_LABEL) === other && addresses.length > 0,
-  );
-  if (left.length > 0) problems.push([problem('slices-left'), left.map(({ name }) => name)]);
+  const writtenBy = (controller: string) =>
+    read.filter(({ labels }) => labels.get(MANAGED_BY_LABEL) === controller);
+  const ofControllers = [writtenBy(CONTROLLER), writtenBy(MIRRORING_CONTROLLER)];
+  // One controller alone: a manifest may only lack its selector.
+  if (ofControllers.every(({ length }) => length > 0)) {
+    const left = ofControllers[selector ? 1 : 0] ?? [];
+    problems.push([problem('slices-left'), left.map(({ name }) => name)]);
+  }
   const endpoints = groupsOf(read).flatMap((group) => group.endpoints);
   const isUsed = ({ family }: { readonly family: string }) => ipFamilies.includes(family);
   if (ipFamilies.length > 0 && endpoints.length > 0 && !endpoints.some(isUsed)) {

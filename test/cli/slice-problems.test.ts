@@ -153,6 +153,12 @@ describe('simulate names', () => {
       ],
     ],
     [
+      'nothing about the slices of a manifest without its selector',
+      {},
+      [{ labels: { [MANAGED_BY]: CONTROLLER } }],
+      [],
+    ],
+    [
       'the mirrored copy that is left when it returns',
       selector,
       [
