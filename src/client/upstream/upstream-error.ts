@@ -18,6 +18,7 @@ const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its certificate is not valid yet, or the clock of this node is wrong',
   CERT_SIGNATURE_FAILURE: OTHER_AUTHORITY,
   DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_AUTHORITY,
+  INVALID_PURPOSE: 'its certificate is not for a server; see its extendedKeyUsage and nsCertType',
   SELF_SIGNED_CERT_IN_CHAIN: OTHER_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT: OTHER_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_AUTHORITY,

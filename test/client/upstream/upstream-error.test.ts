@@ -34,6 +34,11 @@ test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is signed by another authority'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its certificate is signed by another authority'],
   ['CERT_NOT_YET_VALID', 'its certificate is not valid yet, or the clock of this node is wrong'],
+  // client-go does not read nsCertType (kelseyhightower/kubernetes-the-hard-way#800).
+  [
+    'INVALID_PURPOSE',
+    'its certificate is not for a server; see its extendedKeyUsage and nsCertType',
+  ],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name: --use-system-ca'],
   ['ECONNREFUSED', '--use-system-ca'],
 ])('the cause of %s is that %s', (code, cause) => {
