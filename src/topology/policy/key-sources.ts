@@ -22,6 +22,12 @@ const KUBEEDGE_GROUP_LABEL = 'apps.kubeedge.io/belonging-to';
 /** Other systems whose annotations can be read. */
 export type CompatibleSystem = 'openyurt' | 'kubeedge';
 
+/** Their annotations. */
+const ANNOTATIONS_OF_SYSTEMS = [
+  ['openyurt', OPENYURT_ANNOTATION],
+  ['kubeedge', KUBEEDGE_ANNOTATION],
+] as const satisfies readonly (readonly [CompatibleSystem, string])[];
+
 /** Annotations that request topology hints from the EndpointSlice controller; the first one counts. */
 const TOPOLOGY_MODE_ANNOTATIONS = [
   'service.kubernetes.io/topology-aware-hints',
@@ -67,6 +73,19 @@ export function annotatedKeySources(
     sources.push({ source: 'kubeedge', read: () => kubeedgeKeys(kubeedge) });
   }
   return sources;
+}
+
+/** A sentence for each annotation of another system that is not read, on a Service where no annotation applies. */
+export function unreadAnnotations(
+  annotations: ReadonlyMap<string, string>,
+  compatibility: readonly CompatibleSystem[],
+): string[] {
+  const unread = ANNOTATIONS_OF_SYSTEMS.filter(([, name]) => annotations.get(name)?.trim());
+  if (unread.length === 0 || annotatedKeySources(annotations, compatibility).length > 0) return [];
+  return unread.map(
+    ([system, name]) =>
+      `the annotation ${name} has no effect; the setting compatibility does not list ${system}`,
+  );
 }
 
 /** The annotation of a Service or Namespace that holds its topology keys: the name with a prefix comes first. */

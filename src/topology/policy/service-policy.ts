@@ -23,6 +23,7 @@ import {
   hintsSourceOf,
   type KeySource,
   keysAnnotation,
+  unreadAnnotations,
 } from './key-sources.ts';
 import { minReadyOf } from './min-ready.ts';
 import type { ManagedPolicy, Policy, PolicySource, UnmanagedReason } from './policy.ts';
@@ -111,7 +112,9 @@ export function policyFor(
   settings: PolicySettings,
   namespace: NamespacePolicy = {},
 ): Policy {
-  const ignored = ignoredAnnotations(service.annotations);
+  const unread = unreadAnnotations(service.annotations, settings.compatibility);
+  const own = ignoredAnnotations(service.annotations);
+  const ignored = unread.length === 0 ? own : [...unread, ...(own ?? [])];
   return { ...chosenPolicy(service, settings, namespace), ignored };
 }
 

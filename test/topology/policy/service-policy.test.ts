@@ -175,6 +175,26 @@ describe('what applies to a Service', () => {
     expect(policy({ annotations }, { compatibility: ['openyurt'] })).toBe(`openyurt ${HOST}`);
   });
 
+  // openyurtio/openyurt#590: nothing said why the annotation had no effect.
+  test('annotations of other systems that are not read are reported, unless another one applies', () => {
+    const annotations = {
+      'openyurt.io/topologyKeys': 'kubernetes.io/zone',
+      'apps.kubeedge.io/service-topology': '',
+    };
+    const ignored = (own: object, compatibility: PolicySettings['compatibility'] = []) =>
+      policyFor(service({ annotations: { ...annotations, ...own } }), { ...none, compatibility })
+        .ignored;
+    const unread =
+      'the annotation openyurt.io/topologyKeys has no effect; the setting compatibility does not list openyurt';
+    expect(ignored({})).toEqual([unread]);
+    expect(ignored({ topolgyKeys: '[]' })).toEqual([
+      unread,
+      expect.stringContaining('did you mean topologyKeys?'),
+    ]);
+    expect(ignored({}, ['openyurt'])).toBeUndefined();
+    expect(ignored({ topologyKeys: '[]' })).toBeUndefined();
+  });
+
   test.each([
     ['openyurt.io/topologyKeys', ` ${HOST} , * `, `openyurt ${HOST},*`],
     ['openyurt.io/topologyKeys', ' ', 'no-policy'],
