@@ -35,21 +35,31 @@ export function describeCause(error: unknown): string {
   return [code, text].filter((part) => part !== '').join(': ');
 }
 
-/** Describes an error of the network by the server's address and its cause. */
+/**
+ * Describes an error of the network by the server's address and its cause.
+ *
+ * @param about `hasAuthority`: false if the kubeconfig has none
+ */
 export function unreachable(
   error: unknown,
   server: URL,
-  { isRelay = false, env = process.env }: { isRelay?: boolean; env?: NodeJS.ProcessEnv } = {},
+  about: { isRelay?: boolean; hasAuthority?: boolean; env?: NodeJS.ProcessEnv } = {},
 ): WrapperError {
   if (error instanceof WrapperError) return error;
+  const { isRelay = false, hasAuthority = true, env = process.env } = about;
   const { code } = innermost(error);
   const detail = describeCause(error);
   const proxy = PROXY_VARIABLES.find((name) => env[name]);
-  const hint = proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`;
+  const lacksAuthority = !hasAuthority && CERTIFICATE_PROBLEMS[code] === OTHER_AUTHORITY;
+  const hints = [
+    lacksAuthority &&
+      '; the kubeconfig names none, and those of the operating system are not used: add certificate-authority',
+    proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`,
+  ];
   const name = isRelay ? 'relay' : 'API server';
   return new WrapperError(
     'Unreachable',
-    `the ${name} at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
+    `the ${name} at ${addressOf(server)} is unreachable: ${detail}${hints.filter(Boolean).join('')}`,
     { cause: error, isRelay, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
   );
 }

@@ -268,8 +268,10 @@ export class Upstream {
     const { signal } = abort;
     const since = performance.now();
     const isRelay = this.failover.isRelay(server);
-    const explain = (error: unknown): unknown =>
-      signal.aborted ? signal.reason : unreachable(error, server, { isRelay });
+    const explain = (error: unknown): unknown => {
+      const hasAuthority = this.failover.tls(server).ca !== undefined;
+      return signal.aborted ? signal.reason : unreachable(error, server, { isRelay, hasAuthority });
+    };
     signal.addEventListener('abort', () => {
       if (signal.reason?.name === 'TimeoutError') this.doubt(server);
     });

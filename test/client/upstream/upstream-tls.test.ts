@@ -112,7 +112,12 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     await setUp({ ca: (await makeAuthority('other')).cert });
     await expect(ask()).rejects.toMatchObject({
       code: 'Unreachable',
-      message: expect.stringContaining('SELF_SIGNED_CERT_IN_CHAIN'),
+      message: expect.stringMatching(/SELF_SIGNED_CERT_IN_CHAIN: .* another authority$/),
+    });
+    // kubectl takes the operating system's here (rancher/rancher#23380).
+    credentials.setTls({});
+    await expect(ask()).rejects.toMatchObject({
+      message: expect.stringMatching(/another authority; the kubeconfig names none, and /),
     });
     credentials.setTls({ rejectUnauthorized: false });
     expect(await ask()).toBe('nobody');
