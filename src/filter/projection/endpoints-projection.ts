@@ -190,17 +190,22 @@ export class EndpointsProjection {
 
   /** Each once. They are found while they are decided, so that the first event does not wait for the search. */
   *#affectedBy({ services, nodes, isSwitched }: TopologyChange): Generator<string> {
+    const { topology } = this.#options;
     yield* services;
     const found = new Set(services);
-    for (const service of this.#servicesOn(nodes)) {
-      if (found.has(service)) continue;
-      found.add(service);
-      yield service;
+    for (const [node, keys] of nodes) {
+      for (const service of this.#index.servicesOn(node)) {
+        if (found.has(service)) continue;
+        const policy = topology.activePolicy(service);
+        if (policy?.managed !== true || !policy.keys.some((key) => keys.has(key))) continue;
+        found.add(service);
+        yield service;
+      }
     }
     // The topology does not know these Services.
     for (const service of isSwitched ? this.#index.services() : []) {
-      const policy = this.#options.topology.policies.pendingOrActive(service);
-      if (policy === UNKNOWN_SERVICE && !found.has(service)) yield service;
+      if (found.has(service)) continue;
+      if (topology.policies.pendingOrActive(service) === UNKNOWN_SERVICE) yield service;
     }
   }
 
@@ -316,16 +321,5 @@ export class EndpointsProjection {
     if (projected !== undefined && object.selected) this.#writer.show(projected);
     else this.#writer.hide(object);
     if (!changed.has(object.key)) this.#injected += this.view.log.end - before;
-  }
-
-  /** Services with endpoints on these nodes that use one of the keys. One on several of them comes several times. */
-  *#servicesOn(nodes: TopologyChange['nodes']): Generator<string> {
-    for (const [node, keys] of nodes) {
-      for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#options.topology.activePolicy(service);
-        if (policy?.managed !== true) continue;
-        if (policy.keys.some((key) => keys.has(key))) yield service;
-      }
-    }
   }
 }

@@ -97,11 +97,10 @@ export class ServiceDecider {
 
   #newDecision(service: string, objects: readonly EndpointsObject[]): NewDecision {
     const { topology } = this.#options;
-    const policy = topology.activePolicy(service);
     const groups = groupsOf(objects);
     const ofOtherProxy = this.#isOfOtherProxy(service, objects);
     const decided = decideService(topology, service, groups, ofOtherProxy);
-    const { outcome, decision } = decided;
+    const { policy, outcome, decision } = decided;
     const isCut = decision !== undefined && !outcome.dryRun;
     const shown = isCut ? this.#cut(objects, decision.keep) : showAll(objects);
     const projected = isHidden(outcome) ? 'hidden' : shown;
@@ -111,9 +110,9 @@ export class ServiceDecider {
   /** By the labels that a view of Services has, else by those that its objects inherit. */
   #isOfOtherProxy(service: string, objects: readonly EndpointsObject[]): boolean {
     const { topology } = this.#options;
-    if (topology.policies.pendingOrActive(service) !== UNKNOWN_SERVICE) return false;
     const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
-    return topology.isUnreadHidden(service) ?? inherited;
+    const isHidden = topology.isUnreadHidden(service) ?? inherited;
+    return isHidden && topology.policies.pendingOrActive(service) === UNKNOWN_SERVICE;
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */
@@ -153,9 +152,8 @@ export class ServiceDecider {
   ): Uint8Array | undefined {
     if (keepsAll(keep, start, end)) return undefined;
     if (isPartOf(shown?.keep, keep, start, end)) return shown?.keep;
-    const mask = keep.subarray(start, end);
-    if (mask.length > MAX_SHARED_MASK) return mask.slice();
-    return this.#masks.intern(maskId(mask), () => mask.slice());
+    if (end - start > MAX_SHARED_MASK) return keep.slice(start, end);
+    return this.#masks.intern(maskId(keep, start, end), () => keep.slice(start, end));
   }
 }
 
@@ -189,10 +187,10 @@ function hashOf(keep: Uint8Array): number {
   return hash;
 }
 
-/** A mask as the digits of a binary number, after a 1: to join the digits takes ten times as long. */
-function maskId(mask: Uint8Array): string {
+/** A part of a mask as the digits of a binary number, after a 1: to join the digits takes ten times as long. */
+function maskId(keep: Uint8Array, start: number, end: number): string {
   let id = 1;
-  for (const one of mask) id = 2 * id + one;
+  for (let index = start; index < end; index++) id = 2 * id + (keep[index] as number);
   return String(id);
 }
 

@@ -28,23 +28,27 @@ const OFFSET_PER_MS = 100;
 export class VersionAllocator {
   readonly #offset: bigint;
   #upstream = 0n;
+  /** The lowest version under the upstream version. */
+  #floor = 0n;
   #last = 0n;
 
   /** @param now time at which the process started, in milliseconds since the epoch */
   constructor(now: number) {
     this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % HALF_STEP;
+    this.#floor = this.#offset;
   }
 
   /** Records a resourceVersion of the API server. One that is not a possible revision is ignored. */
   observe(resourceVersion: string): void {
     const version = parseUpstreamVersion(resourceVersion);
-    if (version !== undefined && version > this.#upstream) this.#upstream = version;
+    if (version === undefined || version <= this.#upstream) return;
+    this.#upstream = version;
+    this.#floor = version * STEP + this.#offset;
   }
 
   /** Allocates a version above all earlier ones. */
   next(): bigint {
-    const floor = this.#upstream * STEP + this.#offset;
-    this.#last = floor > this.#last ? floor : this.#last + 1n;
+    this.#last = this.#floor > this.#last ? this.#floor : this.#last + 1n;
     return this.#last;
   }
 }

@@ -1,9 +1,12 @@
 import type { Decision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
+import type { Policy } from '../policy/policy.ts';
 import { outcomeOf, type ServiceOutcome } from './service-outcome.ts';
 import type { Topology } from './topology.ts';
 
 export interface DecidedService {
+  /** The active one. */
+  readonly policy: Policy | undefined;
   readonly outcome: ServiceOutcome;
   /** Undefined: no policy selects endpoints, or the first one is pending. */
   readonly decision: Decision | undefined;
@@ -24,10 +27,11 @@ export function decideService(
   const pendingOrActive = topology.policies.pendingOrActive(service);
   const input = { policy: active, pendingOrActive, ofOtherProxy, withheld: false };
   if (active?.managed !== true) {
-    return { outcome: outcomeOf(service, input, groups), decision: undefined };
+    return { policy: active, outcome: outcomeOf(service, input, groups), decision: undefined };
   }
   topology.lookUpNodes(service, active, groups);
   const decision = topology.decide(service, groups, active);
   const withheld = topology.isWithheld(active, decision);
-  return { outcome: outcomeOf(service, { ...input, withheld }, groups, decision), decision };
+  const outcome = outcomeOf(service, { ...input, withheld }, groups, decision);
+  return { policy: active, outcome, decision };
 }
