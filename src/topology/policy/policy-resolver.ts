@@ -1,7 +1,8 @@
 import { Interner } from '../../util/interner.ts';
-import { onlyRead } from './key-sources.ts';
+import { onlyRead, READ_ANNOTATIONS } from './key-sources.ts';
 import { type Policy, samePolicy } from './policy.ts';
 import {
+  isKubernetesService,
   type NamespacePolicy,
   type PolicySettings,
   policyFor,
@@ -28,6 +29,8 @@ export class PolicyResolver {
   readonly #services = new Map<string, Map<string, ResolvedService>>();
   /** Equal policies share one object: thousands of Services have a few different ones. */
   readonly #policies = new Interner<Policy>();
+  /** By what they depend on, which takes less time than to resolve them. */
+  readonly #resolved = new Interner<Policy>();
   readonly #hasNamespaces: boolean;
 
   /** @param namespaces whether policies depend on Namespaces; if not, no Services are kept */
@@ -39,7 +42,10 @@ export class PolicyResolver {
   /** Takes a Service that was added or changed. Returns its policy. */
   setService(service: ServiceDescription): Policy {
     const { namespace, name } = service;
-    const policy = this.#shared(policyFor(service, this.settings, this.namespace(namespace)));
+    const own = this.namespace(namespace);
+    const policy = this.#resolved.intern(this.#inputsOf(service, own), () =>
+      this.#shared(policyFor(service, this.settings, own)),
+    );
     if (this.#hasNamespaces) {
       const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
       services.set(name, { service: this.#onlyRead(service), policy });
@@ -82,6 +88,20 @@ export class PolicyResolver {
 
   #shared(policy: Policy): Policy {
     return policy.managed ? this.#policies.intern(JSON.stringify(policy), () => policy) : policy;
+  }
+
+  /** All that the policy of a Service depends on, besides the settings. Of most annotations that is their name. */
+  #inputsOf(service: ServiceDescription, of: NamespacePolicy): string {
+    const { namespace, name, labels, annotations, ...rest } = service;
+    const { serviceFilter, relayService } = this.settings;
+    const ofRelays = `${namespace}/${name}` === relayService;
+    const hasLabel = serviceFilter && labels.has(serviceFilter.label);
+    const inputs: unknown[] = [rest, of, isKubernetesService(service), ofRelays, hasLabel];
+    for (const [annotation, value] of annotations) {
+      inputs.push(annotation);
+      if (READ_ANNOTATIONS.includes(annotation)) inputs.push(value);
+    }
+    return JSON.stringify(inputs);
   }
 
   #onlyRead(service: ServiceDescription): ServiceDescription {

@@ -197,7 +197,7 @@ export function isOfOtherProxy(
 }
 
 /** Whether this is `default/kubernetes`, the API server itself. */
-function isKubernetesService({
+export function isKubernetesService({
   namespace,
   name,
 }: Pick<ServiceDescription, 'namespace' | 'name'>): boolean {

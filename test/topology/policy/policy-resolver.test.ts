@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
-import type { ServiceDescription } from '../../../src/topology/policy/service-policy.ts';
+import {
+  type PolicySettings,
+  policyFor,
+  type ServiceDescription,
+} from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
@@ -82,5 +86,41 @@ describe('PolicyResolver', () => {
     const one = resolver.setService(service('web', '["site"]'));
     expect(resolver.setService(service('db', '["site"]'))).toBe(one);
     expect(resolver.setService(service('db', '["zone"]'))).not.toBe(one);
+  });
+
+  const LIKE_ANOTHER: readonly (readonly [what: string, Partial<ServiceDescription>])[] = [
+    ['a value of an annotation', { annotations: new Map([['topologyKeys', '["zone"]']]) }],
+    ['a misspelt annotation', { annotations: new Map([['topologykeys', '["site"]']]) }],
+    ['the label of another proxy', { labels: new Map([['mesh', '']]) }],
+    ['its name: the API server', { namespace: 'default', name: 'kubernetes' }],
+    ['its name: relays', { namespace: 'kube-system', name: 'relays' }],
+    ['that it is headless', { headless: true }],
+    ['that nobody reads it', { isUnread: true }],
+    ['its internalTrafficPolicy', { internalLocal: true }],
+    ['its externalTrafficPolicy', { externalLocal: true }],
+    ['its trafficDistribution', { trafficDistribution: 'PreferClose', annotations: new Map() }],
+  ];
+
+  test.each(LIKE_ANOTHER)(
+    'a Service has its own policy, if it differs from others in %s',
+    (_, own) => {
+      const settings: PolicySettings = {
+        ...NO_POLICY,
+        defaults: { keys: ['*'] },
+        serviceFilter: { label: 'mesh', hides: 'labelled' },
+        relayService: 'kube-system/relays',
+      };
+      const resolver = new PolicyResolver(settings);
+      const others = [service('web'), service('web', '["site"]')];
+      for (const other of others) resolver.setService(other);
+      const like = { ...others[1], ...own } as ServiceDescription;
+      expect(resolver.setService(like)).toEqual(policyFor(like, settings));
+    },
+  );
+
+  test('a Service has the policy of its own Namespace, if it is like one of another', () => {
+    resolver.setNamespace('shop', { keys: '["site"]' });
+    expect(resolver.setService(service('web'))).toMatchObject({ keys: ['site'] });
+    expect(resolver.setService(service('web', undefined, 'other'))).toMatchObject({ keys: ['*'] });
   });
 });
