@@ -62,7 +62,7 @@ export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
   /** Arrays: most Services have one object, and a Set of one takes 240 bytes. */
   readonly #byService = new Map<string, EndpointsObject[]>();
-  /** Node → Services with an endpoint there, each with the number of its objects that have one. */
+  /** Node → Services with an endpoint there, each with the number of its endpoints there. */
   readonly #byNode = new Map<string, Map<string, number>>();
   /** Service → keys of objects that it has lost, and that clients still see. */
   readonly #retired = new Map<string, string[]>();
@@ -116,10 +116,8 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service);
     if (siblings === undefined) this.#byService.set(service, [object]);
     else siblings.splice(placeOf(siblings, key), 0, object);
-    for (const node of nodesOfObject(object)) {
-      const services = this.#byNode.get(node);
-      if (services === undefined) this.#byNode.set(node, new Map([[service, 1]]));
-      else services.set(service, (services.get(service) ?? 0) + 1);
+    for (const { endpoints } of object.groups) {
+      for (const { node } of endpoints) this.#countOn(node, service, 1);
     }
     return object;
   }
@@ -149,12 +147,8 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service) ?? [];
     siblings.splice(siblings.indexOf(object), 1);
     if (siblings.length === 0) this.#byService.delete(service);
-    for (const node of nodesOfObject(object)) {
-      const services = this.#byNode.get(node);
-      const others = (services?.get(service) ?? 1) - 1;
-      if (others > 0) services?.set(service, others);
-      else services?.delete(service);
-      if (services?.size === 0) this.#byNode.delete(node);
+    for (const { endpoints } of object.groups) {
+      for (const { node } of endpoints) this.#countOn(node, service, -1);
     }
   }
 
@@ -170,6 +164,19 @@ export class EndpointIndex {
     const keys = this.#retired.get(service) ?? NO_KEYS;
     this.#retired.delete(service);
     return keys;
+  }
+
+  #countOn(node: string, service: string, more: 1 | -1): void {
+    if (node === '') return;
+    let services = this.#byNode.get(node);
+    if (services === undefined) {
+      services = new Map();
+      this.#byNode.set(node, services);
+    }
+    const count = (services.get(service) ?? 0) + more;
+    if (count > 0) services.set(service, count);
+    else services.delete(service);
+    if (services.size === 0) this.#byNode.delete(node);
   }
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
@@ -217,11 +224,3 @@ function sameItems<T>(
 
 const NO_OBJECTS: readonly EndpointsObject[] = [];
 const NO_KEYS: readonly string[] = [];
-
-function nodesOfObject(object: EndpointsObject): Set<string> {
-  const nodes = new Set<string>();
-  for (const { endpoints } of object.groups) {
-    for (const { node } of endpoints) if (node !== '') nodes.add(node);
-  }
-  return nodes;
-}

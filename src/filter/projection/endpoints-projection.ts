@@ -141,7 +141,7 @@ export class EndpointsProjection {
    * must be committed before the next one.
    */
   *update(changes: readonly Change<EndpointsFacts>[]): Generator<WithheldReport> {
-    for (const step of changeSteps(changes)) {
+    for (const step of this.view.started ? changeSteps(changes) : [changes]) {
       const affected = this.#store(step);
       if (this.view.started) this.#project(step, affected);
       yield this.#withheld(affected);

@@ -59,8 +59,10 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
    * change or go, and no longer see the old state of a hidden one. {@link apply} must follow.
    */
   hideBefore(changes: readonly Change<Facts>[]): void {
-    for (const key of deletedOnly(changes)) this.view.delete(key);
-    if (this.view.started) this.view.log.commit();
+    if (this.view.started) {
+      for (const key of deletedOnly(changes)) this.view.delete(key);
+      this.view.log.commit();
+    }
     for (const { key } of changes) this.#hidden.delete(key);
   }
 

@@ -100,12 +100,11 @@ export class PolicyStates {
   activate(service: string): void {
     const entry = this.#entries.get(service);
     if (entry?.pending === undefined) return;
-    const before = keysOf(entry);
-    const isFirst = entry.active === undefined;
+    const before = entry.active === undefined ? undefined : keysOf(entry);
     entry.active = entry.pending;
     entry.pending = undefined;
     this.#withPending.delete(service);
-    if (!isFirst) this.#reindex(service, before, entry);
+    if (before !== undefined) this.#reindex(service, before, entry);
   }
 
   /** Counts the Services by the source of their policy, or the reason for none: `annotation`, `headless`, … */
