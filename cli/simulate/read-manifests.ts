@@ -91,7 +91,12 @@ function groupOf(apiVersion: string): string {
 /**
  * Throws for common mistakes that kubectl and API server refuse: nobody can roll out what only a simulation accepts.
  */
-function assertAccepted({ kind, metadata, spec }: Manifest): void {
+function assertAccepted({ apiVersion, kind, metadata, spec }: Manifest): void {
+  if (apiVersion === 'discovery.k8s.io/v1beta1') {
+    throw new Error(
+      `Kubernetes removed ${apiVersion} in 1.25; v1 has nodeName and zone instead of topology`,
+    );
+  }
   for (const field of ['annotations', 'labels'] as const) {
     const wrong = Object.entries(metadata?.[field] ?? {}).find(
       ([, value]) => value !== null && typeof value !== 'string',

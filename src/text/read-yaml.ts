@@ -37,7 +37,7 @@ export function readBounded(file: string | number, maxBytes: number = MAX_FILE_B
     for (;;) {
       const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES);
       const read = readNow(fd, chunk);
-      if (read === 0) return Buffer.concat(chunks, bytes).toString('utf8');
+      if (read === 0) return textOf(Buffer.concat(chunks, bytes));
       bytes += read;
       if (bytes > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
       chunks.push(chunk.subarray(0, read));
@@ -45,6 +45,14 @@ export function readBounded(file: string | number, maxBytes: number = MAX_FILE_B
   } finally {
     if (fd !== file) closeSync(fd);
   }
+}
+
+function textOf(bytes: Buffer): string {
+  const mark = bytes.toString('latin1', 0, 2);
+  if (mark === '\xff\xfe' || mark === '\xfe\xff') {
+    throw new Error('it is in UTF-16; save it as UTF-8');
+  }
+  return bytes.toString('utf8');
 }
 
 /** A standard input that does not block answers EAGAIN until its writer has written. */

@@ -47,6 +47,13 @@ test('usual aliases, several documents and empty ones are read', () => {
   ]);
 });
 
+// PowerShell's `>` writes UTF-16 (kubernetes/kubernetes#39007); YAML's error was about a null byte.
+test.each(['\ufeffkind: Node', '\ufffekind: Node'])('UTF-16 is refused as that: %j', (text) => {
+  const path = file('');
+  writeFileSync(path, text, 'utf16le');
+  expect(() => readManifests([path])).toThrow(/x\.yaml: it is in UTF-16; save it as UTF-8$/);
+});
+
 test('a file that never ends, or is too long, is not read to its end', () => {
   expect(() => readBounded('/dev/zero', 4 * 1024 * 1024)).toThrow('more than 4194304 bytes');
   expect(() => loadSettings({}, {}, file(`#${' '.repeat(1024 * 1024)}`))).toThrow(
