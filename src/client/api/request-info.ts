@@ -80,9 +80,10 @@ function decodeSegments(path: string): string[] {
   } catch {
     // Falls through: a percent sign that does not begin an escape sequence.
   }
+  const hint = path.startsWith('//') ? '; the URL of the server must not end with a slash' : '';
   throw new WrapperError(
     'BadRequest',
-    `the path ${JSON.stringify(path.slice(0, 200))} is not canonical`,
+    `the path ${JSON.stringify(path.slice(0, 200))} is not canonical${hint}`,
   );
 }
 

@@ -64,6 +64,16 @@ test('objects in a namespace, or of the name, "watch" are objects', () => {
   });
 });
 
+// kubernetes-client/python#388: a client that has such a URL got an error about the path only.
+test.each([
+  ['//api/v1/services', '; the URL of the server must not end with a slash'],
+  ['/api/v1//services', ''],
+])('the path %s is refused, with a hint if it has one', (path, hint) => {
+  expect(() => parse(path)).toThrow(
+    expect.objectContaining({ message: `the path "${path}" is not canonical${hint}` }),
+  );
+});
+
 test('a watch of one object that selects another is refused', () => {
   const url = '/api/v1/watch/nodes/n1?fieldSelector=metadata.name=n2';
   expect(() => parse(url)).toThrow('a watch of n1 has no field selector but metadata.name=n1');
