@@ -30,7 +30,7 @@ export interface LogBounds {
  * between them: it has had the state of the entry before it.
  */
 export class EventLog {
-  readonly #bounds: () => LogBounds;
+  readonly #bounds: (appended: number) => LogBounds;
   readonly #listeners = new Set<() => void>();
   /** Entries from index `#head` on are in the window. Earlier elements are undefined. */
   #entries: (LogEntry | undefined)[] = [];
@@ -49,10 +49,10 @@ export class EventLog {
 
   /**
    * @param start version of the initial state
-   * @param bounds returns the size of the window, read at each commit
+   * @param bounds returns the size of the window; called at each commit with the number of its changes
    * @param isApiServers the API server has given the versions
    */
-  constructor(start: bigint, bounds: () => LogBounds, isApiServers = false) {
+  constructor(start: bigint, bounds: (appended: number) => LogBounds, isApiServers = false) {
     this.#base = start;
     this.#reached = start;
     this.#bounds = bounds;
@@ -164,7 +164,7 @@ export class EventLog {
   }
 
   #trim(): void {
-    const { entries, bytes } = this.#bounds();
+    const { entries, bytes } = this.#bounds(this.end - this.#notified);
     // The newest entry stays whatever its size. Otherwise every watcher would have to list again.
     while (this.size > 1 && (this.size > entries || this.#bytes > bytes)) {
       const oldest = this.#entries[this.#head];

@@ -5,6 +5,7 @@ import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
 import { initialVersion } from './initial-version.ts';
 import { OrderedObjects } from './ordered-objects.ts';
+import { RecentCount } from './recent-count.ts';
 import { RecentPeak } from './recent-peak.ts';
 import type { VersionAllocator } from './version-allocator.ts';
 import { ViewState } from './view-state.ts';
@@ -14,7 +15,7 @@ export interface ViewOptions {
   readonly codec: Codec;
   /** Gives each change its version. */
   readonly versions: VersionAllocator;
-  /** Minimum size of the event log. */
+  /** Minimum size of the event log, as long as its changes are recent. */
   readonly window: LogBounds;
   /**
    * Maximum size of the event log, not counting the newest change. Default: twice the view's recent size. That is
@@ -28,6 +29,10 @@ export interface ViewOptions {
 /** An object of the API server, and what is cut from it; default: nothing. */
 export type InitialObject = readonly [key: string, raw: ObjectBytes, edit?: EndpointsEdit];
 
+/** Changes are recent for at least so long, in milliseconds: a client may read a list for minutes (LIST_MS). */
+const RECENT_MS = 300_000;
+/** The log keeps so many changes however old they are. */
+const OLD_ENTRIES = 1_000;
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
 /** What exists from {@link View.start} on. */
@@ -55,6 +60,7 @@ export class View {
   readonly #window: LogBounds;
   readonly #most: LogBounds;
   readonly #peak: RecentPeak;
+  readonly #changes: RecentCount;
   readonly #waiting = new Set<() => void>();
   readonly #objects = new OrderedObjects();
   /** Undefined until the view has started. It stays when the view is closed, because watchers still read it. */
@@ -71,6 +77,7 @@ export class View {
     this.#window = options.window;
     this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
+    this.#changes = new RecentCount(RECENT_MS, options.now);
   }
 
   /** Of the encoding in which all objects are. */
@@ -250,7 +257,7 @@ export class View {
   }
 
   #begin(version: bigint, isApiServers: boolean): void {
-    const log = new EventLog(version, () => this.#bounds(), isApiServers);
+    const log = new EventLog(version, (appended) => this.#bounds(appended), isApiServers);
     this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
     this.#settled();
   }
@@ -269,11 +276,19 @@ export class View {
     return this.codec.edit(this.resource, raw, { ...edit, resourceVersion: String(version) });
   }
 
-  /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */
-  #bounds(): LogBounds {
+  /**
+   * The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. What
+   * changed long ago is memory that no client asks for.
+   */
+  #bounds(appended: number): LogBounds {
+    const recent = Math.max(this.#changes.add(appended), OLD_ENTRIES);
     const peak = this.#peak.add({ entries: this.#objects.size, bytes: this.#objects.bytes });
     return {
-      entries: Math.min(Math.max(this.#window.entries, 2 * peak.entries), this.#most.entries),
+      entries: Math.min(
+        Math.max(this.#window.entries, 2 * peak.entries),
+        this.#most.entries,
+        recent,
+      ),
       bytes: Math.min(Math.max(this.#window.bytes, 2 * peak.bytes), this.#most.bytes),
     };
   }

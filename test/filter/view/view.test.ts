@@ -47,6 +47,26 @@ test.each([
   },
 );
 
+test('a log keeps what changed in five minutes, and of what is older than ten a thousand changes', () => {
+  let now = 0;
+  const view = viewOfServices({ entries: 10_000, bytes: 1 << 24 }, () => now);
+  view.start([['default/web', OBJECT]]);
+  const after = (seconds: number, changes: number) => {
+    now += seconds * 1000;
+    for (let change = 0; change < changes; change++) view.set('default/web', OBJECT);
+    view.log.commit();
+    return view.log.size;
+  };
+  expect(after(0, 3_000)).toBe(3_000);
+  expect(after(299, 1)).toBe(3_001);
+  expect(after(2, 1)).toBe(3_002);
+  expect(after(300, 1)).toBe(1_000);
+  // A watcher that waited through a quiet time reads all that comes at once.
+  const position = view.log.end;
+  expect(after(3_600, 4_000)).toBe(4_000);
+  expect(view.log.contains(position)).toBe(true);
+});
+
 // In the order of etcd's keys, `a-b/…` comes before `a/…`.
 test('its objects have the order of their keys, whatever was added in between', () => {
   const view = viewOfServices();
