@@ -222,21 +222,21 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   /** Accounts for the memory of all objects after these changes. Returns their sums. */
   #reserve({ after }: Delta<Facts>): { cost: number; size: number } {
     let { cost, size } = this.#sums;
-    for (const [key, known] of after) {
+    after.forEach((known, key) => {
       const before = this.#known.get(key);
       cost += (known?.cost ?? 0) - (before?.cost ?? 0);
       size += (known?.size ?? 0) - (before?.size ?? 0);
-    }
+    });
     this.#options.memory?.objects(cost);
     return { cost, size };
   }
 
   #commit({ after }: Delta<Facts>, sums: { cost: number; size: number }): void {
     this.#sums = sums;
-    for (const [key, known] of after) {
+    after.forEach((known, key) => {
       if (known === undefined) this.#known.delete(key);
       else this.#known.set(key, known);
-    }
+    });
   }
 
   #assertCount(count: number): void {

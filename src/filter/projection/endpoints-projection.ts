@@ -1,4 +1,5 @@
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
+import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 import { isHidden, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
@@ -157,7 +158,7 @@ export class EndpointsProjection {
   start(): WithheldReport {
     const { topology } = this.#options;
     if (this.view.started || !this.#isListed || !topology.synced) return undefined;
-    for (const service of this.#index.services()) {
+    for (const service of topology.policies.usersOf(ZONE_KEY)) {
       this.#decider.lookUpNodes(service, this.#index.ofService(service));
     }
     if (topology.lookups.isWaiting) return undefined;

@@ -15,13 +15,19 @@ export function encodeField(
   if (typeof value === 'boolean' || typeof value === 'number') {
     return Buffer.from(varint(Number(value), varint((number << 3) | WireType.Varint)));
   }
-  const content =
-    typeof value === 'string'
-      ? Buffer.from(value)
-      : Buffer.isBuffer(value)
-        ? value
-        : encodeMessage(message, value as MessageValue);
+  if (typeof value === 'string') return textField(number, value);
+  const content = Buffer.isBuffer(value) ? value : encodeMessage(message, value as MessageValue);
   return Buffer.concat([fieldHead(number, content.length), content]);
+}
+
+/** Each edit of an object has one, so it is not joined of two buffers. */
+function textField(number: number, text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const head = varint(length, varint((number << 3) | WireType.LengthDelimited));
+  const field = Buffer.allocUnsafe(head.length + length);
+  field.set(head);
+  field.write(text, head.length);
+  return field;
 }
 
 /** Encodes a message; see `Codec.encodeMessage`. */

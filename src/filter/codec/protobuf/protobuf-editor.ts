@@ -10,13 +10,9 @@ export const PROTOBUF_EDITOR: Editor = {
   object(bytes, message, transient, visit, add) {
     const parts = edit(FieldCursor.over(bytes, message), visit, add);
     if (parts === undefined) return bytes;
-    const { buffers, length } = parts;
+    const { length } = parts;
     const edited = transient ? Buffer.allocUnsafe(length) : allocateOwned(length);
-    let at = 0;
-    for (const buffer of buffers) {
-      edited.set(buffer, at);
-      at += buffer.length;
-    }
+    parts.write(bytes, edited);
     return edited;
   },
 
@@ -31,24 +27,38 @@ export const PROTOBUF_EDITOR: Editor = {
   },
 };
 
-/** An edited message: its bytes, which are not joined before the whole object is written. */
+/** An edited message, which is not joined before the whole object is written. */
 class Parts {
-  readonly buffers: Buffer[] = [];
+  /** Buffers, and spans of the object as a start and then an end: to make a Buffer of a span takes longer. */
+  readonly #parts: (Buffer | number)[] = [];
   length = 0;
 
   push(buffer: Buffer): void {
-    this.buffers.push(buffer);
+    this.#parts.push(buffer);
     this.length += buffer.length;
   }
 
   /** One by one: an object may have more parts than a call has arguments. */
-  pushAll({ buffers }: Parts): void {
-    for (const buffer of buffers) this.push(buffer);
+  pushAll(parts: Parts): void {
+    for (const part of parts.#parts) this.#parts.push(part);
+    this.length += parts.length;
   }
 
   /** Between two fields that are cut, nothing stays. */
-  pushSpan(bytes: Buffer, start: number, end: number): void {
-    if (start < end) this.push(bytes.subarray(start, end));
+  pushSpan(start: number, end: number): void {
+    if (start >= end) return;
+    this.#parts.push(start, end);
+    this.length += end - start;
+  }
+
+  write(object: Buffer, edited: Buffer): void {
+    const parts = this.#parts;
+    let at = 0;
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index] as Buffer | number;
+      if (typeof part === 'number') at += object.copy(edited, at, part, parts[++index] as number);
+      else at += part.copy(edited, at);
+    }
   }
 
   pushField(field: Field, value: AddedField['value']): void {
@@ -61,7 +71,7 @@ class Parts {
 
 /** The edited message; undefined: it has not changed. */
 function edit(fields: FieldCursor, visit: FieldVisitor, add?: AddFields): Parts | undefined {
-  const { bytes, limit } = fields;
+  const { limit } = fields;
   const parts = new Parts();
   let hasChanged = false;
   let from = fields.end;
@@ -71,19 +81,19 @@ function edit(fields: FieldCursor, visit: FieldVisitor, add?: AddFields): Parts 
     const action = visit(fields);
     if (action === 'keep') continue;
     hasChanged = true;
-    parts.pushSpan(bytes, from, fieldStart);
+    parts.pushSpan(from, fieldStart);
     from = end;
     if (action === 'cut') continue;
     const { value } = action;
     // The length prefix stays byte for byte, also an overlong one.
     if (value instanceof Parts && value.length === end - start) {
-      parts.push(bytes.subarray(fieldStart, start));
+      parts.pushSpan(fieldStart, start);
       parts.pushAll(value);
     } else parts.pushField(field, value);
   }
   const added = add?.() ?? [];
   if (!hasChanged && added.length === 0) return undefined;
-  parts.pushSpan(bytes, from, limit);
+  parts.pushSpan(from, limit);
   for (const { field, value } of added) parts.pushField(field, value);
   return parts;
 }
