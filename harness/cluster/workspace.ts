@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { anchorsOf, DOCUMENTS, sectionOf } from '../deploy/documents.ts';
+import { documentedCommands } from '../deploy/documents.ts';
 import { repository } from '../deploy/repository.ts';
 import { runCommand } from '../process/run-command.ts';
 import type { Cluster } from './cluster.ts';
@@ -31,7 +31,7 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
     /** Runs shell commands. */
     run,
     /** The block that {@link runDocumented} would run. */
-    documented,
+    documented: documentedCommands,
     /**
      * Runs the block of a section of the documents, by its heading, that begins with this command. In it the keys of
      * `instead` are replaced, such as the name of the node.
@@ -41,29 +41,9 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
       beginning: string,
       instead: Readonly<Record<string, string>> = {},
     ) => {
-      let commands = documented(section, beginning);
+      let commands = documentedCommands(section, beginning);
       for (const [from, to] of Object.entries(instead)) commands = commands.replaceAll(from, to);
       return await run(commands);
     },
   };
-}
-
-/** The blocks of shell commands in a section of the documents, by the heading. */
-function blocksOf(section: string): string[] {
-  const anchor = section.toLowerCase().replaceAll(' ', '-');
-  const [page, another] = DOCUMENTS.filter((path) => anchorsOf(path).includes(anchor));
-  if (page === undefined || another !== undefined) {
-    throw new Error(`the documents have no section ${section}, or several`);
-  }
-  const found = sectionOf(page, anchor);
-  return [...found.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands);
-}
-
-function documented(section: string, beginning: string): string {
-  const found = blocksOf(section).filter((block) => block.trimStart().startsWith(beginning));
-  const [only] = found;
-  if (only === undefined || found.length > 1) {
-    throw new Error(`${found.length} blocks of section ${section} begin with ${beginning}`);
-  }
-  return only;
 }

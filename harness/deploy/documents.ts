@@ -58,3 +58,24 @@ function partsOf(path: string): string[] {
     .split(/^(?=#+ )/m)
     .map((part) => part.replaceAll(hidden, '#'));
 }
+
+/** The blocks of shell commands in a section of the documents, by the heading. */
+function blocksOf(section: string): string[] {
+  const anchor = section.toLowerCase().replaceAll(' ', '-');
+  const [page, another] = DOCUMENTS.filter((path) => anchorsOf(path).includes(anchor));
+  if (page === undefined || another !== undefined) {
+    throw new Error(`the documents have no section ${section}, or several`);
+  }
+  const found = sectionOf(page, anchor);
+  return [...found.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands);
+}
+
+/** The one block of a section of the documents, by its heading, that begins with this command. Throws without one. */
+export function documentedCommands(section: string, beginning: string): string {
+  const found = blocksOf(section).filter((block) => block.trimStart().startsWith(beginning));
+  const [only] = found;
+  if (only === undefined || found.length > 1) {
+    throw new Error(`${found.length} blocks of section ${section} begin with ${beginning}`);
+  }
+  return only;
+}

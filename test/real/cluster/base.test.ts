@@ -69,7 +69,7 @@ test('traffic of Pods stays on the node, then in the site, then goes anywhere, a
   web = await createWeb(cluster);
   await web.spreads();
   // The keys are hostname, site and "*".
-  await workspace.runDocumented('Use it', 'kubectl label node edge-1 edge-2 site=a');
+  await workspace.runDocumented('Install it', 'kubectl label node edge-1 edge-2 site=a');
   await web.stays();
 
   const change = async (node: string, ready: boolean, reached: string) => {
