@@ -21,10 +21,12 @@ export class EndpointCache {
       if (isInState && endpoint.zone === zone && endpoint.family === family) return endpoint;
     }
     const endpoint: Endpoint = { family, node, zone, state, terminating };
-    this.#bytes += CACHE_ENTRY_BYTES + node.length + zone.length;
+    const bytes = CACHE_ENTRY_BYTES + node.length + zone.length;
+    this.#bytes += bytes;
     if (this.#bytes > MAX_CACHE_BYTES) {
       this.#byNode.clear();
-      this.#bytes = 0;
+      this.#bytes = bytes;
+      cached = undefined;
     }
     cached ??= [];
     if (cached.length >= MAX_PER_NODE) cached.length = 0;
