@@ -20,7 +20,7 @@ export interface ServerChoice {
 }
 
 export type ServerEvent =
-  /** A request to a server that was sent then has ended. */
+  /** A request that was sent at `since` has ended, or its watch has brought events. */
   | {
       readonly type: 'ended';
       readonly server: string;
@@ -74,8 +74,8 @@ export function initialChoice(
  *                          ├─ waited, and there is no connection ────▶ the first API server
  *                          └─ waited, and one is only slow ──────────▶ that one; the next is as above
  *
- * A server is left once, whoever finds it at fault: an event about another one, or about a time before it was used,
- * changes nothing. If the server of a return is left soon, the next return takes twice as long.
+ * A server is left once, whoever finds it at fault: a failure of another one, or of a time before it was used, changes
+ * nothing. If the server of a return is left soon, the next return takes twice as long.
  */
 export function nextChoice(
   choice: ServerChoice,
@@ -85,10 +85,11 @@ export function nextChoice(
   const { servers, held, inUse, since, failures, left } = choice;
   switch (event.type) {
     case 'ended': {
-      if (event.server !== inUse || event.since < since) return choice;
+      if (event.server !== inUse) return choice;
       const { failover } = REQUEST_ENDS[event.end];
+      // Also by a watch that was open before the server was left.
       if (failover === 'stays') return { ...releaseHeld(choice), failures: 0, left: 0 };
-      if (failover === '-') return choice;
+      if (failover === '-' || event.since < since) return choice;
       const isOver = failover === 'next' || failures + 1 >= MAX_SERVER_ERRORS;
       return isOver ? useNext(choice, times) : { ...choice, failures: failures + 1 };
     }

@@ -282,7 +282,8 @@ export class Upstream {
         authorization === undefined
           ? await abortable(this.#options.credentials.headers(), signal)
           : { authorization };
-      const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
+      const asked = { server, since };
+      const { statusCode, headers, body } = await this.#respond(request, identity, asked, abort);
       const onContact = (): void => {
         if (statusCode === 200) this.serverState.reportContact();
       };
@@ -315,12 +316,11 @@ export class Upstream {
   async #respond(
     request: UpstreamRequest,
     identity: RequestHeaders,
-    server: URL,
+    { server, since }: { readonly server: URL; readonly since: number },
     abort: LinkedAbortController,
   ): Promise<Dispatcher.ResponseData> {
     const { headersMs = HEADERS_MS } = this.#options;
     const { method, body } = request;
-    const since = performance.now();
     const { signal } = abort;
     const isOwn = request.authorization === undefined;
     const send = async (): Promise<Dispatcher.ResponseData> => {

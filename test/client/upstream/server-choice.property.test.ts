@@ -90,7 +90,8 @@ test('in any order of events, one of the servers is in use, and it is left only 
         choice = nextChoice(choice, gone, { now, returnMs: 20 });
         expect(choice.inUse).toBe(expected);
       }
-      const answered = { ...NOW, server: choice.inUse, end: 'answered' } as const;
+      // Also the answer of a watch that was open before.
+      const answered = { ...NOW, since: -1, server: choice.inUse, end: 'answered' } as const;
       expect(nextChoice(choice, answered, { now, returnMs: 20 }).left).toBe(0);
     }),
     { numRuns: propertyRuns(1_000) },
