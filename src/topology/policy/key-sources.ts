@@ -22,7 +22,7 @@ const KUBEEDGE_GROUP_LABEL = 'apps.kubeedge.io/belonging-to';
 /** Other systems whose annotations can be read. */
 export type CompatibleSystem = 'openyurt' | 'kubeedge';
 
-/** Their annotations. */
+/** The annotation of each of them. */
 const ANNOTATIONS_OF_SYSTEMS = [
   ['openyurt', OPENYURT_ANNOTATION],
   ['kubeedge', KUBEEDGE_ANNOTATION],
@@ -84,7 +84,7 @@ export function unreadAnnotations(
   if (unread.length === 0 || annotatedKeySources(annotations, compatibility).length > 0) return [];
   return unread.map(
     ([system, name]) =>
-      `the annotation ${name} has no effect; the setting compatibility does not list ${system}`,
+      `the annotation ${name} has no effect here; the setting compatibility does not list ${system}`,
   );
 }
 

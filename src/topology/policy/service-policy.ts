@@ -112,10 +112,14 @@ export function policyFor(
   settings: PolicySettings,
   namespace: NamespacePolicy = {},
 ): Policy {
-  const unread = unreadAnnotations(service.annotations, settings.compatibility);
-  const own = ignoredAnnotations(service.annotations);
+  const { annotations } = service;
+  const policy = chosenPolicy(service, settings, namespace);
+  // Whoever switched filtering off may mean them for the other system.
+  const isMeant = policy.managed || policy.reason === 'no-policy';
+  const unread = isMeant ? unreadAnnotations(annotations, settings.compatibility) : [];
+  const own = ignoredAnnotations(annotations);
   const ignored = unread.length === 0 ? own : [...unread, ...(own ?? [])];
-  return { ...chosenPolicy(service, settings, namespace), ignored };
+  return { ...policy, ignored };
 }
 
 function chosenPolicy(

@@ -185,7 +185,7 @@ describe('what applies to a Service', () => {
       policyFor(service({ annotations: { ...annotations, ...own } }), { ...none, compatibility })
         .ignored;
     const unread =
-      'the annotation openyurt.io/topologyKeys has no effect; the setting compatibility does not list openyurt';
+      'the annotation openyurt.io/topologyKeys has no effect here; the setting compatibility does not list openyurt';
     expect(ignored({})).toEqual([unread]);
     expect(ignored({ topolgyKeys: '[]' })).toEqual([
       unread,
@@ -193,6 +193,7 @@ describe('what applies to a Service', () => {
     ]);
     expect(ignored({}, ['openyurt'])).toBeUndefined();
     expect(ignored({ topologyKeys: '[]' })).toBeUndefined();
+    expect(ignored({ 'kube-proxy-wrapper.io/filter': 'off' })).toBeUndefined();
   });
 
   test.each([
