@@ -18,7 +18,8 @@ const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its certificate is not valid yet, or the clock of this node is wrong',
   CERT_SIGNATURE_FAILURE: OTHER_AUTHORITY,
   DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_AUTHORITY,
-  INVALID_PURPOSE: 'its certificate is not for a server; see its extendedKeyUsage and nsCertType',
+  INVALID_PURPOSE:
+    'its certificate, or one of its authorities, is not for servers; see keyUsage, extendedKeyUsage and nsCertType',
   SELF_SIGNED_CERT_IN_CHAIN: OTHER_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT: OTHER_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_AUTHORITY,
@@ -53,7 +54,7 @@ export function unreachable(
   const lacksAuthority = !hasAuthority && CERTIFICATE_PROBLEMS[code] === OTHER_AUTHORITY;
   const hints = [
     lacksAuthority &&
-      '; the kubeconfig names none, and those of the operating system are not used: add certificate-authority',
+      '; the kubeconfig has no certificate-authority: add it, because those of the operating system are not used',
     proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`,
   ];
   const name = isRelay ? 'relay' : 'API server';

@@ -37,7 +37,7 @@ test.each([
   // client-go does not read nsCertType (kelseyhightower/kubernetes-the-hard-way#800).
   [
     'INVALID_PURPOSE',
-    'its certificate is not for a server; see its extendedKeyUsage and nsCertType',
+    'its certificate, or one of its authorities, is not for servers; see keyUsage, extendedKeyUsage and nsCertType',
   ],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name: --use-system-ca'],
   ['ECONNREFUSED', '--use-system-ca'],
