@@ -18,8 +18,9 @@ export interface SlicesOfService {
   readonly unlabelled: SimulatedSlice | undefined;
 }
 
-/** They update the slices of Services with a selector, and of those without. Neither touches the other's. */
+/** Writes slices of Services with a selector. It does not touch those of the other controller. */
 const CONTROLLER = 'endpointslice-controller.k8s.io';
+/** Copies Endpoints of Services without a selector into slices. */
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 
 /**

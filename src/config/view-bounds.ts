@@ -2,7 +2,7 @@ import type { LogBounds } from '../filter/view/event-log.ts';
 
 /** How much of the past each view keeps, and for how long. */
 export interface ViewBounds {
-  /** What the log of a view keeps at least, for clients that fall behind. */
+  /** What the log of a view keeps of the last minutes at least, for clients that fall behind. */
   readonly window: LogBounds;
   /** A view without clients is closed after this time, in milliseconds. */
   readonly idleViewMs: number;

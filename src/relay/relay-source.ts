@@ -16,7 +16,7 @@ import { reencoding, type SourceRole, type ViewSource } from '../node/views/view
 import { SingleFlight } from '../util/single-flight.ts';
 
 export interface RelayContext extends ReflectorContext {
-  /** The minimum that an event log keeps. */
+  /** See ViewBounds. */
   readonly window: LogBounds;
   /** A view without news from the API server for this long is not served, in milliseconds; default 30,000, as Line. */
   readonly silenceMs?: number | undefined;

@@ -113,7 +113,7 @@ export class Batches {
     if (withheld !== undefined) this.#show(services);
   }
 
-  /** Hides what must be hidden now of these Services; undefined: of all, because this node was switched. */
+  /** Hides what must be hidden now of these Services; undefined: of all, because of what this node is. */
   #hide(services: Iterable<string> | undefined): void {
     for (const projection of this.#objects) projection.hide(services);
   }

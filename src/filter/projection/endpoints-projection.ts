@@ -60,8 +60,7 @@ export interface EndpointsProjectionOptions {
 
 /**
  * When thousands of Services are decided again, watchers are notified after the first 32, and then each time that
- * twice as many are decided: early, and still in few writes. Later each time that 512 more are: clients read while
- * we decide.
+ * twice as many are decided: early, and still in few writes. Above 512, each 512: clients read while we decide.
  */
 const FIRST_PORTION = 32;
 const MAX_PORTION = 512;

@@ -277,8 +277,8 @@ export class View {
   }
 
   /**
-   * The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. What
-   * changed long ago is memory that no client asks for.
+   * The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. Old
+   * changes only cost memory.
    */
   #bounds(appended: number): LogBounds {
     const recent = Math.max(this.#changes.add(appended), OLD_ENTRIES);

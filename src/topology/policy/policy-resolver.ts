@@ -42,9 +42,9 @@ export class PolicyResolver {
   /** Takes a Service that was added or changed. Returns its policy. */
   setService(service: ServiceDescription): Policy {
     const { namespace, name } = service;
-    const own = this.namespace(namespace);
-    const policy = this.#resolved.intern(this.#inputsOf(service, own), () =>
-      this.#shared(policyFor(service, this.settings, own)),
+    const ofNamespace = this.namespace(namespace);
+    const policy = this.#resolved.intern(this.#inputsOf(service, ofNamespace), () =>
+      this.#shared(policyFor(service, this.settings, ofNamespace)),
     );
     if (this.#hasNamespaces) {
       const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
@@ -90,13 +90,13 @@ export class PolicyResolver {
     return policy.managed ? this.#policies.intern(JSON.stringify(policy), () => policy) : policy;
   }
 
-  /** All that the policy of a Service depends on, besides the settings. Of most annotations that is their name. */
-  #inputsOf(service: ServiceDescription, of: NamespacePolicy): string {
+  /** All that the policy of a Service depends on, besides the settings: of annotations that are not read, the names. */
+  #inputsOf(service: ServiceDescription, ofNamespace: NamespacePolicy): string {
     const { namespace, name, labels, annotations, ...rest } = service;
     const { serviceFilter, relayService } = this.settings;
     const ofRelays = `${namespace}/${name}` === relayService;
     const hasLabel = serviceFilter && labels.has(serviceFilter.label);
-    const inputs: unknown[] = [rest, of, isKubernetesService(service), ofRelays, hasLabel];
+    const inputs: unknown[] = [rest, ofNamespace, isKubernetesService(service), ofRelays, hasLabel];
     for (const [annotation, value] of annotations) {
       inputs.push(annotation);
       if (READ_ANNOTATIONS.includes(annotation)) inputs.push(value);

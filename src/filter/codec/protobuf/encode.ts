@@ -20,7 +20,7 @@ export function encodeField(
   return Buffer.concat([fieldHead(number, content.length), content]);
 }
 
-/** Each edit of an object has one, so it is not joined of two buffers. */
+/** Each edit of an object has one, so it is written into one buffer. */
 function textField(number: number, text: string): Buffer {
   const length = Buffer.byteLength(text);
   const head = varint(length, varint((number << 3) | WireType.LengthDelimited));

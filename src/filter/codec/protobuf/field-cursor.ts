@@ -37,7 +37,7 @@ export class FieldCursor implements Cursor {
   /** Offset after the message. */
   limit: number;
   readonly #base: number;
-  /** Over the last embedded message. It is used for the next one too: one for each took longer than to read it. */
+  /** Over the last embedded message, and then the next: a new cursor for each took longer than to read the message. */
   #inner: FieldCursor | undefined;
 
   private constructor(
