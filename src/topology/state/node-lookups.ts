@@ -179,9 +179,12 @@ export class NodeLookups {
     this.#isFresh = true;
   }
 
-  /** Sends what was requested, or waits until it may be sent. */
+  /**
+   * Sends what was requested, or waits until it may be sent. Nodes that are looked up again wait for their timer:
+   * whether Services need them is asked by deciding these, and the caller is deciding one.
+   */
   send(): void {
-    if (this.#isFresh) this.#run();
+    if (this.#isFresh) this.#run(({ state }) => state === 'requested');
   }
 
   /** These nodes entered or left the node set of the zone, which decides. What was found of them is old. */
@@ -199,11 +202,13 @@ export class NodeLookups {
     return this.#options.finder.clock.now();
   }
 
-  #run(): void {
+  /** @param isAsked of those that are due; default: all of them */
+  #run(isAsked: (lookup: Lookup) => boolean = () => true): void {
     if (this.#isBusy || this.#isClosed) return;
     this.#cancelTimer();
     this.#isFresh = false;
-    const due = [...this.#lookups.values()].filter(({ dueAt }) => dueAt <= this.#now);
+    const now = this.#now;
+    const due = [...this.#lookups.values()].filter((each) => each.dueAt <= now && isAsked(each));
     const waitMs = Math.max(this.#retryAt - this.#now, this.#bucket.waitMs);
     if (waitMs > 0) this.#fail(due);
     else this.#ask(this.#needed(due));

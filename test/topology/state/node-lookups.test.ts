@@ -94,6 +94,7 @@ describe('a Node that the field puts into our zone', () => {
     found({ a: 'z2' });
     zone = 'z2';
     need(['a']);
+    clock.pass(0);
     expect([requests.length, lookups.isElsewhere('a')]).toEqual([2, false]);
     found({ a: '' });
     expect(lookups.isElsewhere('a')).toBe(true);
@@ -101,6 +102,20 @@ describe('a Node that the field puts into our zone', () => {
 });
 
 describe('a Node is looked up again', () => {
+  // A busy process is late, and a Service that was being decided was decided again before it was shown.
+  test('not while a Service is decided that needs another one, but later', () => {
+    need(['a']);
+    clock.after(1_000, () => {
+      decided = [];
+      need(['b']);
+      expect([requests.at(-1)?.names, decided]).toEqual([['b'], []]);
+    });
+    found();
+    clock.pass(1_000);
+    found();
+    expect([requests.at(-1)?.names, decided]).toEqual([['a'], ['a']]);
+  });
+
   const isAskedAfter = (ms: number): boolean => {
     const before = requests.length;
     clock.pass(ms - 1);
