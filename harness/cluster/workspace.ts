@@ -42,7 +42,10 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
       instead: Readonly<Record<string, string>> = {},
     ) => {
       let commands = documentedCommands(section, beginning);
-      for (const [from, to] of Object.entries(instead)) commands = commands.replaceAll(from, to);
+      for (const [from, to] of Object.entries(instead)) {
+        if (!commands.includes(from)) throw new Error(`${section}: no ${from} in ${commands}`);
+        commands = commands.replaceAll(from, to);
+      }
       return await run(commands);
     },
   };

@@ -83,10 +83,16 @@ const address = async () => await podAddress(node, pod);
  * both addresses.
  */
 async function killCutOff(): Promise<{ readonly before: string; readonly after: string }> {
-  const before = (await address()) ?? '';
+  const { value: before = '' } = await poll(address, (found = '') => found !== '', {
+    timeoutMs: 10_000,
+    intervalMs: 200,
+    what: `${pod} has an address`,
+  });
   await untilSaved(cluster, node);
   await node.cutOff();
   await node.killContainers();
+  // What is there later, the next kube-proxy has written.
+  await node.exec('nft', ['delete', 'table', 'ip', 'kube-proxy']);
   const { value: after = '' } = await poll(
     address,
     (now) => now !== undefined && now !== '' && now !== before,
@@ -121,9 +127,9 @@ test('without localRuntime, connections go to the address that the Pod had', asy
   const { before, after } = await killCutOff();
   const end = performance.now() + WATCHED_MS;
   while (performance.now() < end) expect(await probe.dial(web.url)).not.toContain('edge-1');
+  await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
   expect(await isProgrammed(before)).toBe(true);
   expect(await isProgrammed(after)).toBe(false);
-  await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
   await node.reconnect();
   await probe.reaches(web.url, ['edge-1']);
 });
