@@ -31,7 +31,7 @@ export function abandonedNumbers(): number[] {
   const names = readdirSync(tmpdir());
   const found = names.map((name) => /^kpw-cluster-(\d+)[.]owner$/.exec(name)?.[1]);
   return found.flatMap((number) => {
-    const owner = number === undefined ? '' : readFileSync(ownerFile(Number(number)), 'utf8');
+    const owner = number === undefined ? '' : readOwner(Number(number));
     const [pid = ''] = owner.split(' ');
     // The file of another process that has just made it is still empty.
     return pid === '' || owner === processIdentity(Number(pid)) ? [] : [Number(number)];
@@ -46,6 +46,16 @@ export function folderOf(number: number): string {
 /** Prefix of the network namespaces and the cgroup of a cluster. */
 export function prefixOf(number: number): string {
   return `kpwc${number}`;
+}
+
+/** Empty if another process has just released the number. */
+function readOwner(number: number): string {
+  try {
+    return readFileSync(ownerFile(number), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
 }
 
 function ownerFile(number: number): string {

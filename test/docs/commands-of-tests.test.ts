@@ -3,36 +3,39 @@ import { expect, test } from '@jest/globals';
 import { documentedCommands } from '../../harness/deploy/documents.ts';
 import { readText, repository } from '../../harness/deploy/repository.ts';
 
-/** Blocks of the documents that tests on real kubelets run, which take minutes. */
+/** Tests on real kubelets, which take minutes. They run blocks of commands of the documents. */
 const FILES = globSync('test/real/cluster/**/*.test.ts', { cwd: repository }).toSorted();
 
-/** The sections that a file names, and the beginnings of their blocks, also where the section is given elsewhere. */
-function blocksOf(file: string): { readonly section: string; readonly beginning: string }[] {
-  const text = readText(file).replaceAll(/\b[A-Z_]+\b/g, (name) => {
-    const [, value] = new RegExp(`^const ${name} = ('[^']+');`, 'm').exec(readText(file)) ?? [];
-    return value ?? name;
-  });
-  const calls = text.matchAll(/[dD]ocumented\(\s*'([^']+)'(?:,\s*(?:'([^']+)'|beginning))?/g);
-  const found = [...calls].map(([call, first = '', beginning]) => ({ call, first, beginning }));
-  const named = ({ call, beginning }: (typeof found)[number]) =>
-    beginning !== undefined || call.endsWith('beginning');
-  const sections = found.filter(named).map(({ first }) => first);
-  return found.flatMap((each) => {
-    if (each.beginning !== undefined) return { section: each.first, beginning: each.beginning };
-    return named(each) ? [] : { section: sectionWith(each.first, sections), beginning: each.first };
-  });
+interface Block {
+  readonly section: string;
+  readonly beginning: string;
 }
 
-/** The section that has the block; the first one if none has. */
-function sectionWith(beginning: string, [first = '', ...others]: readonly string[]): string {
-  const has = (section: string): boolean => {
-    try {
-      return documentedCommands(section, beginning) !== '';
-    } catch {
-      return false;
+/** The blocks that a file runs: by section and beginning, or by a function of its own for one section. */
+function blocksOf(file: string): Block[] {
+  const source = readText(file);
+  const text = source.replaceAll(/\b[A-Z_]+\b/g, (name) => {
+    return new RegExp(`^const ${name} = ('[^']+');`, 'm').exec(source)?.[1] ?? name;
+  });
+  const uses = [
+    ...text.matchAll(/\.(?:runD|d)ocumented\(\s*'([^']+)',\s*(?:'([^']+)'|beginning\b)/g),
+  ];
+  // Each of them can be read.
+  expect(uses).toHaveLength(text.split(/\.(?:runD|d)ocumented\(/).length - 1);
+  const blocks: Block[] = [];
+  for (const { 1: section = '', 2: beginning, index } of uses) {
+    if (beginning !== undefined) {
+      blocks.push({ section, beginning });
+      continue;
     }
-  };
-  return [first, ...others].find(has) ?? first;
+    const [, name = ''] = /const (\w+) =(?![\s\S]*const \w+ =)/.exec(text.slice(0, index)) ?? [];
+    // Until the next function of that name.
+    const [scope = ''] = text.slice(index).split(`const ${name} =`);
+    const calls = [...scope.matchAll(new RegExp(`\\b${name}\\(\\s*'([^']+)'`, 'g'))];
+    expect(calls).toHaveLength(scope.split(new RegExp(`\\b${name}\\(`)).length - 1);
+    blocks.push(...calls.map(([, call = '']) => ({ section, beginning: call })));
+  }
+  return blocks;
 }
 
 const blocks = FILES.flatMap((file) => blocksOf(file).map((block) => ({ file, ...block })));

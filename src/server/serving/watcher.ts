@@ -180,8 +180,8 @@ export class Watcher {
     socket?.cork();
     const hasRoom = response.write(bytes);
     socket?.uncork();
-    // `drain` comes in a later turn, also if the kernel has taken all, as it may over http: clients would get nothing of
-    // a relabelling before all of it is decided. What a lost connection is sent has length 0, too.
+    // `drain` comes in a later turn, also if the kernel has taken all, as it may over http: clients would get nothing
+    // of a relabelling before all of it is decided. What is written to a lost connection has length 0, too.
     if (hasRoom || (response.writableLength === 0 && socket?.destroyed === false)) return;
     this.#writeTimer = startWriteTimeout(response, this.#options);
   }
