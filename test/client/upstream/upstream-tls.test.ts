@@ -117,7 +117,9 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     // kubectl takes the operating system's here (rancher/rancher#23380).
     credentials.setTls({});
     await expect(ask()).rejects.toMatchObject({
-      message: expect.stringMatching(/another authority; the kubeconfig names none, and /),
+      message: expect.stringMatching(
+        /another authority; the kubeconfig has no certificate-authority: add it/,
+      ),
     });
     credentials.setTls({ rejectUnauthorized: false });
     expect(await ask()).toBe('nobody');
