@@ -70,8 +70,14 @@ export function createReader(
     }
     const { ca, cert, key, servername } = options;
     const rejectUnauthorized = options.rejectUnauthorized !== false;
-    const trust = { rejectUnauthorized, allowPartialTrustChain: true };
-    const tls = { ca, cert, key, servername, ...trust };
+    const tls = {
+      ca,
+      cert,
+      key,
+      servername,
+      rejectUnauthorized,
+      allowPartialTrustChain: true,
+    };
     assertUsable(tls, file);
     return { server, tls, headers: headersOf(options, file), tokenFile, dynamic };
   };
