@@ -278,7 +278,7 @@ export class CollectionClient {
       silence.restart();
       try {
         const encoding = await this.#assertServed(query, response, isFirst);
-        // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
+        // Items of JSON that are written in another way are there twice; see RawList.
         const held = encoding === 'json' ? 2 : 1;
         const onHeld = (length: number): void => onBytes?.(held * length);
         return await this.#readList(query, response, encoding, onHeld);

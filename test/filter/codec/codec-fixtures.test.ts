@@ -91,7 +91,7 @@ describe.each(LISTS)('the list $file', (list) => {
     expect(codec.decodeStatus(bytes)).toBeUndefined();
   });
 
-  test('is the same however it is split; protobuf copies only items that span two buffers', () => {
+  test('is the same however it is split; only items that span two buffers are copied', () => {
     const cut = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
     fc.assert(
       fc.property(cut, (ends) => {
@@ -103,8 +103,9 @@ describe.each(LISTS)('the list $file', (list) => {
         const own = decoded.items.filter((item) =>
           buffers.every((buffer) => buffer.buffer !== item.buffer),
         );
-        if (codec.encoding === 'json') expect(own).toHaveLength(decoded.items.length);
-        else expect(own.length).toBeLessThanOrEqual(ends.length);
+        // These lose the types that a kube-apiserver writes into items.
+        const retyped = list.metadataOnly && codec.encoding === 'json' ? decoded.items.length : 0;
+        expect(own.length).toBeLessThanOrEqual(Math.max(retyped, ends.length));
       }),
       { numRuns: propertyRuns(100) },
     );

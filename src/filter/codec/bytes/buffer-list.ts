@@ -10,7 +10,7 @@ export function concat(buffers: readonly Buffer[]): Buffer {
 export class BufferList {
   /** Total length in bytes. */
   readonly length: number;
-  readonly #buffers: readonly Buffer[];
+  readonly buffers: readonly Buffer[];
   /** Offset of each buffer in the body. */
   readonly #starts: readonly number[];
   /** Index of the buffer that was read last. Most reads continue there. */
@@ -23,7 +23,7 @@ export class BufferList {
       starts.push(length);
       length += buffer.length;
     }
-    this.#buffers = buffers;
+    this.buffers = buffers;
     this.#starts = starts;
     this.length = length;
   }
@@ -33,7 +33,7 @@ export class BufferList {
     if (start >= end) return Buffer.alloc(0);
     this.#seek(start);
     const from = start - (this.#starts[this.#current] as number);
-    const buffer = this.#buffers[this.#current] as Buffer;
+    const buffer = this.buffers[this.#current] as Buffer;
     if (from + end - start <= buffer.length) return buffer.subarray(from, from + end - start);
     return this.#join(start, end);
   }
@@ -43,7 +43,7 @@ export class BufferList {
     let index = this.#current;
     let from = start - (this.#starts[index] as number);
     for (let written = 0; written < joined.length; index++) {
-      written += (this.#buffers[index] as Buffer).copy(joined, written, from);
+      written += (this.buffers[index] as Buffer).copy(joined, written, from);
       from = 0;
     }
     return joined;

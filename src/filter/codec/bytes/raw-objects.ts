@@ -10,8 +10,8 @@ export type Encoding = 'json' | 'protobuf';
 export type ObjectBytes = Buffer;
 
 /**
- * A decoded LIST. In protobuf the items share the memory of the body, except an item that spans two buffers. In
- * JSON each item owns its bytes.
+ * A decoded LIST. The items share the memory of the body, except an item that spans two buffers, and one of JSON that
+ * JavaScript writes in another way.
  */
 export interface RawList {
   /** Such as `EndpointSliceList`. */

@@ -12,7 +12,7 @@ import {
   unreadList,
 } from '../../objects/schema.ts';
 import { readStatus } from '../../objects/status.ts';
-import { concat } from '../bytes/buffer-list.ts';
+import { BufferList } from '../bytes/buffer-list.ts';
 import { malformed } from '../bytes/malformed.ts';
 import type { ObjectBytes, RawList } from '../bytes/raw-objects.ts';
 import { assertList, Codec, type EventType } from '../codec.ts';
@@ -44,24 +44,24 @@ export class JsonCodec extends Codec {
   readonly encoding = 'json';
 
   decodeList(buffers: readonly Buffer[], maxItems?: number): RawList {
-    const body = concat(buffers);
+    const body = new BufferList(buffers);
     const { start, ends } = scanJson(body, 0, maxItems) ?? { start: 0, ends: [] };
     // The heap holds one item at a time, so the rest is parsed without them.
-    const rest = Buffer.concat([body.subarray(0, start), body.subarray(ends.at(-1) ?? start)]);
-    const list = parseObject(rest, 0);
+    const rest = [body.slice(0, start), body.slice(ends.at(-1) ?? start, body.length)];
+    const list = parseObject(Buffer.concat(rest), 0);
     const { kind, metadata } = readMessage(JsonCursor.over(list, LIST_BODY), LIST_BODY);
     assertList(kind, () => readStatus(JsonCursor.over(list, STATUS)));
     const items: ObjectBytes[] = [];
     const itemKinds = new Set<string>();
     let from = start;
     for (const end of ends) {
-      const item = body.subarray(from, end);
+      const item = body.slice(from, end);
       const offset = from;
       from = end + 1;
       if (ends.length === 1 && isBlank(item)) continue;
       const object = parseObject(item, offset);
       if (typeof object.kind === 'string') itemKinds.add(object.kind);
-      items.push(untypedJson(object));
+      items.push(untypedJson(object, item));
     }
     return { kind, ...metadata, items, itemKinds };
   }
@@ -95,7 +95,7 @@ export class JsonCodec extends Codec {
   }
 
   protected readStatus(body: Buffer): Status | undefined {
-    scanJson(body);
+    scanJson(new BufferList([body]));
     const status = parseObject(body, 0);
     return status.kind === 'Status' ? readStatus(JsonCursor.over(status, STATUS)) : undefined;
   }

@@ -1,3 +1,4 @@
+import type { BufferList } from '../bytes/buffer-list.ts';
 import { MAX_JSON_COMMAS } from '../bytes/element-limit.ts';
 import { malformed, tooManyObjects } from '../bytes/malformed.ts';
 
@@ -30,56 +31,66 @@ const ITEMS = Buffer.from('"items"');
  * @returns the last member `items` that is an array
  */
 export function scanJson(
-  bytes: Buffer,
+  body: BufferList,
   base = 0,
   maxItems = Number.POSITIVE_INFINITY,
 ): ItemOffsets | undefined {
   let items: { readonly start: number; readonly ends: number[] } | undefined;
   let isInItems = false;
+  let isInText = false;
+  let isEscaped = false;
   let depth = 0;
   let commas = 0;
-  let key: Buffer | undefined;
-  for (let at = 0; at < bytes.length; at++) {
-    switch (bytes[at]) {
-      case QUOTE: {
-        const end = endOfString(bytes, at);
-        if (depth === 1) key = bytes.subarray(at, end + 1);
-        at = end;
-        break;
+  let key = { start: 0, end: 0 };
+  let start = 0;
+  for (const bytes of body.buffers) {
+    for (let index = 0; index < bytes.length; index++) {
+      const byte = bytes[index];
+      const at = start + index;
+      if (isInText) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === BACKSLASH) isEscaped = true;
+        else if (byte === QUOTE) {
+          isInText = false;
+          if (depth === 1) key.end = at + 1;
+        }
+        continue;
       }
-      case OPEN_ARRAY:
-      case OPEN_OBJECT:
-        if (++depth > MAX_DEPTH) {
-          throw malformed(`JSON nested more than ${MAX_DEPTH} deep`, base + at);
-        }
-        if (depth !== 2 || bytes[at] !== OPEN_ARRAY || key?.equals(ITEMS) !== true) break;
-        items = { start: at + 1, ends: [] };
-        commas = 0;
-        isInItems = true;
-        break;
-      case CLOSE_ARRAY:
-      case CLOSE_OBJECT:
-        if (--depth === 1 && isInItems) items?.ends.push(at);
-        if (depth === 1) isInItems = false;
-        break;
-      case COMMA:
-        if (depth === 2 && isInItems) {
-          items?.ends.push(at);
+      switch (byte) {
+        case QUOTE:
+          isInText = true;
+          if (depth === 1) key = { start: at, end: at };
+          break;
+        case OPEN_ARRAY:
+        case OPEN_OBJECT:
+          if (++depth > MAX_DEPTH) {
+            throw malformed(`JSON nested more than ${MAX_DEPTH} deep`, base + at);
+          }
+          if (depth !== 2 || byte !== OPEN_ARRAY || !isItems(body, key)) break;
+          items = { start: at + 1, ends: [] };
           commas = 0;
-        } else if (++commas > MAX_JSON_COMMAS) {
-          throw malformed(`JSON of more than ${MAX_JSON_COMMAS} values`, base + at);
-        }
+          isInItems = true;
+          break;
+        case CLOSE_ARRAY:
+        case CLOSE_OBJECT:
+          if (--depth === 1 && isInItems) items?.ends.push(at);
+          if (depth === 1) isInItems = false;
+          break;
+        case COMMA:
+          if (depth === 2 && isInItems) {
+            items?.ends.push(at);
+            commas = 0;
+          } else if (++commas > MAX_JSON_COMMAS) {
+            throw malformed(`JSON of more than ${MAX_JSON_COMMAS} values`, base + at);
+          }
+      }
+      if (items !== undefined && items.ends.length > maxItems) throw tooManyObjects(maxItems);
     }
-    if (items !== undefined && items.ends.length > maxItems) throw tooManyObjects(maxItems);
+    start += bytes.length;
   }
   return items;
 }
 
-/** Offset of the closing quote; without one, of the end of the bytes. */
-function endOfString(bytes: Buffer, start: number): number {
-  for (let at = start + 1; at < bytes.length; at++) {
-    if (bytes[at] === QUOTE) return at;
-    if (bytes[at] === BACKSLASH) at++;
-  }
-  return bytes.length;
+function isItems(body: BufferList, { start, end }: { start: number; end: number }): boolean {
+  return end - start === ITEMS.length && body.slice(start, end).equals(ITEMS);
 }

@@ -74,13 +74,24 @@ function keepDigits(_: string, value: unknown, { source }: { readonly source: st
 
 /** The bytes of an object that may live long. */
 export function ownedJson(object: JsonObject): Buffer {
+  return ownedText(JSON.stringify(object));
+}
+
+/**
+ * {@link ownedJson} without kind and apiVersion, as one line: watches separate objects by newlines.
+ *
+ * @param parsed returned if these are the same bytes, so that they are not there twice
+ */
+export function untypedJson(
+  { kind: _kind, apiVersion: _version, ...object }: JsonObject,
+  parsed?: Buffer,
+): Buffer {
   const json = JSON.stringify(object);
+  return parsed?.toString() === json ? parsed : ownedText(json);
+}
+
+function ownedText(json: string): Buffer {
   const bytes = allocateOwned(Buffer.byteLength(json));
   bytes.write(json);
   return bytes;
-}
-
-/** {@link ownedJson} without kind and apiVersion, as one line: watches separate objects by newlines. */
-export function untypedJson({ kind: _kind, apiVersion: _version, ...object }: JsonObject): Buffer {
-  return ownedJson(object);
 }

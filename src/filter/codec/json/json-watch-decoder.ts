@@ -1,6 +1,7 @@
 import { readMessage } from '../../objects/read-message.ts';
 import { message, one, STATUS, text } from '../../objects/schema.ts';
 import { readStatus } from '../../objects/status.ts';
+import { BufferList } from '../bytes/buffer-list.ts';
 import { malformed, objectTooLarge } from '../bytes/malformed.ts';
 import type { RawEvent } from '../bytes/raw-objects.ts';
 import { toEvent, WatchDecoder } from '../bytes/watch-decoder.ts';
@@ -40,7 +41,7 @@ export class JsonWatchDecoder extends WatchDecoder {
   protected decode(line: Buffer, offset: number): RawEvent | undefined {
     this.#hasBegun = false;
     if (isBlank(line)) return undefined;
-    scanJson(line, offset);
+    scanJson(new BufferList([line]), offset);
     const event = parseObject(line, offset);
     const { type, object } = readMessage(JsonCursor.over(event, EVENT, offset), EVENT);
     if (!isObject(event.object)) throw malformed('a watch event without an object', offset);

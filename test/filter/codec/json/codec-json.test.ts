@@ -205,11 +205,13 @@ describe('decodeList()', () => {
     { maxKeys: 4 },
   );
 
+  const forms = fc.tuple(fc.nat(2), fc.nat(600));
+
   test('finds the same items as a parser of the whole body, without kind and apiVersion', () => {
     const { items: none } = codec.decodeList([Buffer.from('{"kind":"NodeList","items":null}')]);
     expect(none).toEqual([]);
     fc.assert(
-      fc.property(items, others, others, fc.nat(2), (all, before, after, indent) => {
+      fc.property(items, others, others, forms, (all, before, after, [indent, cut]) => {
         fc.pre(!BACKSLASH_KEY.test(JSON.stringify([all, before, after])));
         const type = { kind: 'NodeList', metadata: { resourceVersion: '7', continue: 'next' } };
         const { items: _, ...rest }: Record<string, unknown> = {
@@ -218,7 +220,8 @@ describe('decodeList()', () => {
         };
         const typed = all.map((item) => ({ kind: 'A', nested: { kind: 'B' }, ...item }));
         const body = { ...rest, items: typed, ...after, ...type };
-        const found = codec.decodeList([Buffer.from(JSON.stringify(body, null, indent))]);
+        const bytes = Buffer.from(JSON.stringify(body, null, indent));
+        const found = codec.decodeList([bytes.subarray(0, cut), bytes.subarray(cut)]);
         expect({ ...found, items: [] }).toMatchObject({
           kind: 'NodeList',
           resourceVersion: '7',
