@@ -136,13 +136,25 @@ export async function readBuffers(
       chunks.push(chunk);
       held += chunk.length;
       if (held < BUFFER_BYTES) continue;
-      buffers.push(Buffer.concat(chunks));
+      buffers.push(isGzip ? joined(chunks) : Buffer.concat(chunks));
       [chunks, held] = [[], 0];
     }
   } catch (error) {
     throw fromGzipError(error);
   }
   return [...buffers, Buffer.concat(chunks)];
+}
+
+/** The memory in which a gunzip has written chunks one after the other; if they are not, a copy. */
+function joined(chunks: readonly Buffer[]): Buffer {
+  const [first = Buffer.alloc(0)] = chunks;
+  const { buffer, byteOffset } = first;
+  let end = byteOffset;
+  for (const chunk of chunks) {
+    if (chunk.buffer !== buffer || chunk.byteOffset !== end) return Buffer.concat(chunks);
+    end += chunk.length;
+  }
+  return Buffer.from(buffer, byteOffset, end - byteOffset);
 }
 
 function tooLarge({ maxBytes, setting }: ReadOptions): WrapperError {

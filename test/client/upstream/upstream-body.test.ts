@@ -92,6 +92,14 @@ describe('readBuffers()', () => {
     },
   );
 
+  test('has all of a gzip of several MB, whose memory it does not copy', async () => {
+    const plain = Buffer.from(Array.from({ length: 500_000 }, (_, at) => at).join());
+    const source = Readable.from(cut(gzipSync(plain), 10_000));
+    const buffers = await readBuffers(responseOf(source, GZIP), { maxBytes: 1e9 });
+    expect(Buffer.concat(buffers).equals(plain)).toBe(true);
+    expect(buffers.map(({ length }) => length).slice(0, -1)).toEqual([2 ** 20, 2 ** 20, 2 ** 20]);
+  });
+
   test('keeps no network buffer, and no buffer of more than 1 MB', async () => {
     const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
     const buffers = await readBuffers(responseOf(Readable.from(chunks)), { maxBytes: 1e9 });
