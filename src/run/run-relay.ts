@@ -6,7 +6,7 @@ import { startRelay } from '../relay/relay.ts';
 import { relayProblem } from '../relay/relay-reading.ts';
 import { warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
-import { trimHeapOnceReady } from './trim-heap.ts';
+import { trimHeapAfterLists } from './trim-heap.ts';
 
 /** A site that boots has read its lists by then, on a link and on machines that are not slow. */
 const FIRST_LISTS_MS = 30_000;
@@ -36,7 +36,8 @@ async function start(options: RunOptions): Promise<void> {
     const isRead = () => relay.listeners.watches > 0 && relayProblem(relay) === undefined;
     const { signal } = ended;
     const firstListsMs = FIRST_LISTS_MS;
-    void trimHeapOnceReady({ isReady: isRead, logger, signal, firstListsMs });
+    const { views } = relay;
+    void trimHeapAfterLists({ isReady: isRead, views, logger, signal, firstListsMs });
     const addresses = https === undefined ? [] : [https.address];
     void warnOfSharedPort(addresses, logger, signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, addresses, logger);

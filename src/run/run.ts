@@ -17,7 +17,7 @@ import { createLastProcessFlush, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady, warnOfDeprecated } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
-import { trimHeapOnceReady } from './trim-heap.ts';
+import { trimHeapAfterLists } from './trim-heap.ts';
 
 /*
  * The room `run`: the life of the process. It puts the wrapper together from settings, and decides nothing about
@@ -128,7 +128,8 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     // Before a client watches, the views that it will read may not exist.
     const isRead = () => proxy.listeners.watches > 0 && isReady(proxy);
     const { signal } = ended;
-    void trimHeapOnceReady({ isReady: isRead, logger, signal });
+    const { views } = proxy;
+    void trimHeapAfterLists({ isReady: isRead, views, logger, signal });
     logWhenReady({ proxy, logger, signal }).catch(() => {});
     void warnOfSharedPort(proxy.listeners.addresses, logger, signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);

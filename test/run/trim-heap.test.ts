@@ -1,18 +1,25 @@
 import { expect, test } from '@jest/globals';
-import { trimHeapOnceReady } from '../../src/run/trim-heap.ts';
+import { trimHeapAfterLists } from '../../src/run/trim-heap.ts';
+import { eventually } from '../support/eventually.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
 const FIRST_LISTS_MS = 600;
 
-function start(isReady: () => boolean) {
+/** Views that show so many MB. */
+const views = (...sizes: number[]) => ({
+  sources: sizes.map((size) => ({ view: { bytes: size * 1024 * 1024 } })),
+});
+
+function start(isReady: () => boolean, open = views(5)) {
   const { logger, lines } = recordingLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
-  const done = trimHeapOnceReady({
+  const done = trimHeapAfterLists({
     isReady: () => {
       seen.looks++;
       return isReady();
     },
+    views: open,
     logger,
     signal: controller.signal,
     firstListsMs: FIRST_LISTS_MS,
@@ -21,16 +28,41 @@ function start(isReady: () => boolean) {
   return { seen, lines, done, end: () => controller.abort() };
 }
 
-test('collects once, some time after everything is ready', async () => {
+test('collects some time after everything is ready', async () => {
   let ready = false;
-  const { seen, done } = start(() => ready);
+  const { seen, end } = start(() => ready);
   await new Promise((resolve) => setTimeout(resolve, 700));
   expect(seen).toEqual({ looks: 2, collections: 0 });
   ready = true;
   const began = performance.now();
-  await done;
-  expect(seen).toEqual({ looks: 3, collections: 1 });
+  await eventually(() => seen.collections, 1);
   expect(performance.now() - began).toBeGreaterThanOrEqual(FIRST_LISTS_MS - 1);
+  end();
+});
+
+test('collects again for each large view that is opened later, and for no small one', async () => {
+  const open = views(5);
+  const { seen, done, end } = start(() => true, open);
+  const shows = (...sizes: number[]): void => {
+    open.sources = views(...sizes).sources;
+  };
+  // Longer than until it looks, and collects.
+  const looked = () => new Promise((resolve) => setTimeout(resolve, 600 + FIRST_LISTS_MS));
+  await eventually(() => seen.collections, 1);
+  shows(5, 3);
+  await looked();
+  expect(seen.collections).toBe(1);
+  shows(5, 4);
+  await eventually(() => seen.collections, 2);
+  shows(5);
+  await looked();
+  shows(5, 3);
+  await looked();
+  expect(seen.collections).toBe(2);
+  shows(5, 4);
+  await eventually(() => seen.collections, 3);
+  end();
+  await done;
 });
 
 test.each([
@@ -53,9 +85,13 @@ test('frees empty pages', async () => {
   expect(garbage).toHaveLength(300_000);
   garbage = undefined;
   const { logger, lines } = recordingLogger();
-  const { signal } = new AbortController();
-  await trimHeapOnceReady({ isReady: () => true, logger, signal });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const done = trimHeapAfterLists({ isReady: () => true, views: views(), logger, signal });
+  await eventually(() => lines.length, 1);
   expect(process.memoryUsage().heapTotal).toBeLessThan(before - 10_000_000);
+  controller.abort();
+  await done;
   expect(lines[0]?.msg).toContain('freed the memory');
 });
 
@@ -65,6 +101,6 @@ test('a failed collection is a warning', async () => {
   const collect = () => {
     throw new Error('no gc');
   };
-  await trimHeapOnceReady({ isReady: () => true, logger, signal, collect });
+  await trimHeapAfterLists({ isReady: () => true, views: views(), logger, signal, collect });
   expect(lines).toMatchObject([{ level: 40, err: 'no gc' }]);
 });
