@@ -138,6 +138,14 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
   return hides ? kinds.at(-1) : undefined;
 }
 
+/**
+ * The query for Services to use in place of one that the API server rejects: before Kubernetes 1.31 none can be selected
+ * by its address. Undefined: there is no other.
+ */
+export function servicesBefore({ fieldSelector }: Query): Query | undefined {
+  return fieldSelector === '' ? undefined : OLDEST_SERVICES;
+}
+
 /** The query for slices of the kube-proxy that has this query for Services. */
 export function slicesBeside({ labelSelector }: Query): Query {
   return labelSelector === NEITHER ? OLDER_SLICES : CURRENT_SLICES;

@@ -2,9 +2,11 @@ import { CODECS } from '../../client/api/codecs.ts';
 import {
   ALL_SERVICES,
   CURRENT_SLICES,
+  isForEndpoints,
   kubeProxyQueryTest,
   ownNodeQuery,
   readsHeadless,
+  servicesBefore,
   servicesBeside,
   slicesBeside,
 } from '../../client/api/kube-proxy-queries.ts';
@@ -29,11 +31,14 @@ export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
   readonly policyLog: PolicyLog;
 }
 
+/** What has decided on the query for the topology's Services, each more certain than the one before. */
+const REASONS = ['default', 'a request for endpoints', 'a request for Services'] as const;
+type Reason = (typeof REASONS)[number];
+
 /** The Services that the topology reads. */
 interface TopologyServices {
   readonly lease: EntryLease;
-  /** Whether no client has requested them, so that the query may be the wrong one. */
-  readonly isDefault: boolean;
+  readonly reason: Reason;
 }
 
 /** Shares of maxViews: one https caller, and all clients of plain http together if https is served too. */
@@ -134,7 +139,8 @@ export class ViewRegistry {
    */
   acquire(query: Query, caller: CallerId = ANYONE): ViewLease {
     const services = this.#servicesBeside(query);
-    if (services !== undefined) this.#needServices(services);
+    const reason = isForEndpoints(query) ? 'a request for endpoints' : 'a request for Services';
+    if (services !== undefined) this.#needServices(services, reason);
     this.#needAllServicesBeside(query);
     const lease = this.#views.acquire(query, caller);
     this.kubeProxy.reportRead(lease.entry);
@@ -156,7 +162,7 @@ export class ViewRegistry {
     const query =
       current === undefined ? CURRENT_SLICES : slicesBeside(current.lease.entry.source.query);
     const services = this.#servicesBeside(query);
-    if (current === undefined && services !== undefined) this.#openServices(services, true);
+    if (current === undefined && services !== undefined) this.#openServices(services, 'default');
     this.kubeProxy.keepOpen(query);
   }
 
@@ -182,19 +188,18 @@ export class ViewRegistry {
   }
 
   /**
-   * The first request decides on the query for the topology's Services, for the life of the process. A default that was
-   * wrong is replaced: no request has read it. If Services can be hidden, a second watch is simpler than to hand over
-   * what is hidden.
+   * The first request decides on the query for the topology's Services, for the life of the process. Only a request for
+   * Services knows which ones its kube-proxy reads: it replaces what was guessed, which no request has read. If Services
+   * can be hidden, a second watch is simpler than to hand over what is hidden.
    */
-  #needServices(query: Query): void {
+  #needServices(query: Query, reason: Reason): void {
     const current = this.#services;
-    if (current?.isDefault === false) return;
+    if (current && REASONS.indexOf(current.reason) >= REASONS.indexOf(reason)) return;
     const isRight = current && queryKey(current.lease.entry.source.query) === queryKey(query);
     if (current !== undefined && (isRight || this.#hidesServices)) {
-      this.#services = { ...current, isDefault: false };
+      this.#services = { ...current, reason };
     } else {
-      current?.lease.release();
-      this.#openServices(query, false);
+      this.#openServices(query, reason);
     }
   }
 
@@ -208,10 +213,17 @@ export class ViewRegistry {
     if (this.#views.find(ALL_SERVICES)?.isNeeded !== true) this.#views.hold(ALL_SERVICES);
   }
 
-  #openServices(query: Query, isDefault: boolean): void {
+  #openServices(query: Query, reason: Reason): void {
+    const { lease: last } = this.#services ?? {};
     const services = new ServicesHandler(this.#options);
-    this.#services = { lease: this.#views.hold(query, { services }), isDefault };
-    if (this.#options.withholdsServices) {
+    const lease = this.#views.hold(query, { services });
+    this.#services = { lease, reason };
+    last?.release();
+    lease.view.whenSettled(() => {
+      const older = lease.view.refusal && servicesBefore(query);
+      if (older !== undefined && this.#services?.lease === lease) this.#openServices(older, reason);
+    });
+    if (this.#options.withholdsServices && last === undefined) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
       this.#views.hold(slicesBeside(query), { reportsWithheld: true });
     }

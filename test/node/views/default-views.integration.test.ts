@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import type { SeenRequest } from '../../../fake-apiserver/faults.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { CURRENT_SLICES, servicesBeside } from '../../../src/client/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
+import { readHealth } from '../../../src/diagnosis/reading/health.ts';
 import type { ViewSource } from '../../../src/node/views/view-source.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -21,6 +23,8 @@ const OLD = {
   services: { ...NEW.services, labelSelector: OLDER },
   slices: { ...NEW.slices, labelSelector: OLDER },
 };
+/** kube-proxy up to 1.32. */
+const OLDEST = { slices: OLD.slices, services: { ...OLD.services, fieldSelector: '' } };
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -111,6 +115,15 @@ describe('when a kube-proxy comes', () => {
     expect(await kept()).toBe(1);
     server.annotate('default/web', 'topologyKeys', '["*"]');
     await eventually(kept, 2);
+  });
+
+  // Its slices do not show which Services it reads.
+  test.each([OLDEST, OLD])('its Services and those of policies are one watch', async (queries) => {
+    await start({ defaultViewsMs: 100_000 });
+    await use(queries.slices);
+    await use(queries.services);
+    expect(openPaths()).toEqual(paths(queries.slices, queries.services));
+    expect(await kept()).toBe(1);
   });
 
   test('a Service that only the first query contained is forgotten', async () => {
@@ -226,6 +239,31 @@ describe('when a kube-proxy comes', () => {
       expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD[kind]));
     },
   );
+});
+
+// Before Kubernetes 1.31 an API server cannot select Services by their address. A kube-proxy of its time does not.
+describe('when the API server rejects a field selector for Services', () => {
+  beforeEach(() => {
+    const selects = ({ path, query }: SeenRequest) =>
+      path === '/api/v1/services' && query.get('fieldSelector') !== null;
+    server.refuse(selects, 400);
+  });
+
+  test.each([
+    ['nothing', []],
+    ['slices of all Services', [{ ...NEW.slices, labelSelector: '' }]],
+    ['slices', [OLDEST.slices]],
+    ['Services', [OLDEST.services]],
+    ['slices and Services', [OLDEST.slices, OLDEST.services]],
+  ])('endpoints are selected after a client has read %s', async (_, queries) => {
+    await start({ defaultViewsMs: queries.length > 0 ? 100_000 : 0 });
+    for (const query of queries) await use(query);
+    proxy.views.openDefault();
+    await eventually(() => readHealth(proxy).causes, []);
+    expect(await kept()).toBe(1);
+    const services = open().filter(({ resource }) => resource.plural === 'services');
+    expect(services).toEqual([OLDEST.services]);
+  });
 });
 
 // It came before its endpoints, which wait for the nodes of the site: kube-proxy refused connections to it meanwhile.
