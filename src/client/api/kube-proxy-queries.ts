@@ -123,7 +123,7 @@ export function currentKubeProxyQueries(nodeName: string): Query[] {
  * @param hides whether Services can be hidden, so that a query for Services needs all of them too
  */
 export function servicesBeside(query: Query, headless: boolean, hides: boolean): Query | undefined {
-  const { resource, namespace, labelSelector, fieldSelector, encoding } = query;
+  const { resource, namespace, labelSelector, fieldSelector } = query;
   const kinds = headless
     ? [SERVICES_AND_HEADLESS]
     : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
@@ -134,7 +134,7 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
   const same = kinds.find(
     (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
   );
-  if (same !== undefined && namespace === '' && encoding === 'protobuf') return same;
+  if (same !== undefined && namespace === '') return same;
   return hides ? kinds.at(-1) : undefined;
 }
 

@@ -7,12 +7,7 @@ import type { View } from '../view/view.ts';
 export interface Visibility<Facts extends ObjectMeta> {
   /** Whether all that decides about hiding is known, so that the view can start. */
   isKnown(): boolean;
-  /**
-   * Whether an object must be hidden.
-   *
-   * @param hidden its bytes, if it is hidden already
-   */
-  isHidden(key: string, hidden?: ObjectBytes): boolean;
+  isHidden(key: string): boolean;
   /** Takes each change before it is applied. */
   report?(change: Change<Facts>): void;
   /** What the topology must learn from the changes since the last call, see Topology.setUnreadServices. */
@@ -116,7 +111,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
     }
     for (const key of keys) {
       const object = this.#hidden.get(key);
-      if (object === undefined || this.#visibility.isHidden(key, object)) continue;
+      if (object === undefined || this.#visibility.isHidden(key)) continue;
       this.#hidden.delete(key);
       this.view.set(key, object);
     }

@@ -1,12 +1,11 @@
 import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
-import { PROXY_NAME_LABEL, readerOf } from '../../topology/policy/service-reader.ts';
+import { HEADLESS_LABEL, readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';
+import type { ServiceFacts } from '../codec/codec.ts';
 import type { Change } from '../objects/change.ts';
 import type { Visibility } from './objects-projection.ts';
 
 export interface ServiceVisibilityOptions {
-  readonly codec: Codec;
   readonly topology: Topology;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether to wait until the view of slices has reported which Services are withheld. */
@@ -15,12 +14,14 @@ export interface ServiceVisibilityOptions {
 
 /**
  * Hides the Services that another proxy serves, those whose traffic all goes to the cloud, and those whose first policy
- * is pending.
+ * is pending or not known yet: the topology may read them by another watch, which is late. What it has no longer is gone.
  */
 export class ServiceVisibility implements Visibility<ServiceFacts> {
   readonly #options: ServiceVisibilityOptions;
   /** Services that the settings leave to another proxy, by their labels. */
   readonly #ofOtherProxy = new Set<string>();
+  /** Services that the topology may never know, because its query need not contain them. */
+  readonly #mayBeUnknown = new Set<string>();
   /** For {@link takeUnread}; undefined: kube-proxy reads the Service, or it is gone. */
   #unread = new Map<string, boolean | undefined>();
 
@@ -36,6 +37,8 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
     if (isOther) this.#ofOtherProxy.add(key);
     else this.#ofOtherProxy.delete(key);
     const isUnread = facts !== undefined && readerOf(facts) !== 'kube-proxy';
+    if (isUnread || facts?.labels.has(HEADLESS_LABEL)) this.#mayBeUnknown.add(key);
+    else this.#mayBeUnknown.delete(key);
     if (serviceFilter !== undefined) {
       this.#unread.set(key, isUnread ? isOther : undefined);
     }
@@ -52,19 +55,11 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
     return topology.synced && (!followsWithheld || topology.withheld !== undefined);
   }
 
-  isHidden(key: string, hidden?: ObjectBytes): boolean {
-    if (this.#options.topology.isHidden(key, this.#ofOtherProxy.has(key))) return true;
-    return hidden !== undefined && this.#isGone(key, hidden);
-  }
-
-  /**
-   * Whether the topology no longer has a hidden Service: it was deleted, and the watch of this view may be late. But
-   * the watch of the topology may exclude Services of other proxies: such a Service does exist.
-   */
-  #isGone(key: string, hidden: ObjectBytes): boolean {
-    const { topology, codec } = this.#options;
+  isHidden(key: string): boolean {
+    const { topology } = this.#options;
+    if (topology.isHidden(key, this.#ofOtherProxy.has(key))) return true;
+    if (this.#mayBeUnknown.has(key)) return false;
     const policy = topology.activePolicy(key);
-    if (policy?.managed !== false || policy.reason !== 'unknown-service') return false;
-    return !codec.service(hidden).labels.has(PROXY_NAME_LABEL);
+    return policy?.managed === false && policy.reason === 'unknown-service';
   }
 }

@@ -1,4 +1,5 @@
 import { CODECS } from '../../client/api/codecs.ts';
+import { anyKubeProxyQueryTest } from '../../client/api/kube-proxy-queries.ts';
 import { type Query, queryKey } from '../../client/api/query.ts';
 import { sliceSelectionOf } from '../../client/api/slice-selection.ts';
 import { Reflector, type ReflectorStatus } from '../../client/reflector/reflector.ts';
@@ -127,11 +128,13 @@ export function openViewSource(
     return openEndpoints(context, query, view, role);
   }
   if (resource === SERVICES) {
-    // A view that the topology does not read would wait for it for ever.
-    const hides = serviceFilter !== undefined || withholdsServices || role.services !== undefined;
+    // Beside any other query the topology may read no Services, for which the view would wait for ever.
+    const isKubeProxys =
+      role.services !== undefined || anyKubeProxyQueryTest(topology.nodeName)(query);
+    const hides = serviceFilter !== undefined || withholdsServices || isKubeProxys;
     const followsWithheld = withholdsServices;
     const visibility = hides
-      ? new ServiceVisibility({ codec, topology, serviceFilter, followsWithheld })
+      ? new ServiceVisibility({ topology, serviceFilter, followsWithheld })
       : undefined;
     const decode = (object: ObjectBytes) => codec.service(object);
     return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });

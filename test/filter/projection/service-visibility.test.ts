@@ -12,6 +12,7 @@ import { servicesProjection } from '../../support/projection/services-projection
 import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 const codec = new JsonCodec();
+const NONE = { managed: false, reason: 'no-policy' } as const;
 const window = { entries: 1000, bytes: 1 << 20 };
 
 let topology: Topology;
@@ -33,8 +34,8 @@ function begin(): void {
   batches = new Batches(topology);
 }
 
-/** Opens another view of the topology. */
-function open({ followsWithheld = false, onFeed = () => {} } = {}): void {
+/** Opens another view of the topology. @param onFeed default: no Service has a policy */
+function open({ followsWithheld = false, onFeed = setUnmanaged } = {}): void {
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
   const feed = { onChanges: onFeed, onSynced: () => {} };
@@ -48,14 +49,26 @@ function open({ followsWithheld = false, onFeed = () => {} } = {}): void {
   }));
 }
 
+/** As the topology does with Services without an annotation. */
+function setUnmanaged(changes: readonly Pick<Change, 'key' | 'type'>[]): void {
+  const policies = changes.map(
+    ({ key, type }) => [key, type === 'DELETED' ? undefined : NONE] as const,
+  );
+  topology.setPolicies(new Map(policies));
+}
+
 function switchNode(value: 'on' | 'off'): void {
   const annotations = new Map([['kube-proxy-wrapper.io/filter', value]]);
   topology.setOwnNode({ labels: new Map(), annotations });
 }
 
-function service(name: string, labels: Record<string, string> = {}): Change<ServiceFacts> {
+function service(
+  name: string,
+  labels: Record<string, string> = {},
+  clusterIP = '',
+): Change<ServiceFacts> {
   const metadata = { namespace: 'default', name, uid: name, resourceVersion: '1', labels };
-  const object = Buffer.from(JSON.stringify({ metadata, spec: {} }));
+  const object = Buffer.from(JSON.stringify({ metadata, spec: { clusterIP } }));
   return { type: 'ADDED', key: `default/${name}`, facts: codec.service(object), object };
 }
 
@@ -63,7 +76,34 @@ function shown(): string[] {
   return view.state().items.map((item) => codec.meta(item).name);
 }
 
-describe('a Service that is not in the topology', () => {
+describe('a Service that the topology does not know', () => {
+  beforeEach(() => open({ onFeed: () => {} }));
+
+  // It may read Services by another watch than this view. Slices of an unknown Service are all shown.
+  test('is hidden until it does, and again when it is gone', () => {
+    handler.onSynced();
+    handler.onChanges([service('web')]);
+    expect(shown()).toEqual([]);
+    topology.setPolicies(new Map([['default/web', NONE]]));
+    expect(shown()).toEqual(['web']);
+    topology.setPolicies(new Map([['default/web', undefined]]));
+    expect(shown()).toEqual([]);
+  });
+
+  test('is shown if no query of the topology need contain it', () => {
+    handler.onSynced();
+    const name = { 'service.kubernetes.io/service-proxy-name': 'mesh' };
+    const headless = { 'service.kubernetes.io/headless': '' };
+    handler.onChanges([
+      service('other', name),
+      service('marked', headless),
+      service('none', {}, 'None'),
+    ]);
+    expect(shown()).toEqual(['marked', 'none', 'other']);
+  });
+});
+
+describe('a Service that the settings leave to another proxy', () => {
   test('is hidden by its own label, but not on a node that is switched off', () => {
     handler.onChanges([service('web'), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
@@ -127,6 +167,8 @@ describe('a withheld Service that the topology no longer has', () => {
   const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
 
   beforeEach(() => {
+    open({ onFeed: () => {} });
+    handler.onSynced();
     topology.setPolicies(new Map([['default/web', policy]]));
     setWithheld(true);
     handler.onChanges([service('web')]);
@@ -205,11 +247,12 @@ describe('the changes of one batch', () => {
     expect(sizes).toEqual([0, 0]);
   });
 
-  test('are shown one by one if they change or add a Service and delete it', () => {
+  // When the first is shown, the topology has the last.
+  test('show nothing of a Service that they change or add and delete', () => {
     handler.onChanges([service('web')]);
     handler.onChanges([service('web', { a: '' }), gone]);
     handler.onChanges([service('web'), gone]);
-    expect(events(1)).toEqual(['MODIFIED', 'DELETED', 'ADDED', 'DELETED']);
+    expect(events(1)).toEqual(['DELETED']);
   });
 });
 

@@ -283,6 +283,33 @@ test('a new Service is hidden until its first policy is active', async () => {
   lease.release();
 });
 
+// Endpoints of an unknown Service are all shown, and kube-proxy would write them first.
+test.each([
+  ['of another version', OLD.services],
+  ['in JSON', { ...NEW.services, encoding: 'json' } as const],
+])('a new Service is hidden in a view %s until its policy is known', async (_, query) => {
+  putService(server, 'old', null);
+  await start({ defaultViewsMs: 100_000 });
+  await use(NEW.services);
+  await use(NEW.slices);
+  const { view } = proxy.views.acquire(query);
+  await eventually(() => [...view.keys()], ['default/old', 'default/web']);
+  // The watch that the policies come from is late.
+  const release = server.hold(
+    ({ path, query, accept }) =>
+      path === '/api/v1/services' &&
+      query.get('labelSelector') === NEW.services.labelSelector &&
+      accept.includes('protobuf'),
+  );
+  server.cutWatches();
+  putService(server, 'db', ['kubernetes.io/hostname']);
+  server.delete('services', 'old');
+  await eventually(() => [...view.keys()].includes('default/old'), false);
+  expect([...view.keys()]).toEqual(['default/web']);
+  release();
+  await eventually(() => [...view.keys()], ['default/web', 'default/db']);
+});
+
 // Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.
 test('clients that alternate between the queries of two kube-proxies cause one list each', async () => {
   await start();

@@ -16,12 +16,12 @@ export function servicesProjection({
   batches,
   feed,
   ...options
-}: Omit<ServiceVisibilityOptions, 'codec'> & {
+}: ServiceVisibilityOptions & {
   readonly view: View;
   readonly batches: Batches;
   readonly feed?: ChangeHandler<ServiceFacts> | undefined;
 }) {
-  const visibility = new ServiceVisibility({ ...options, codec: view.codec });
+  const visibility = new ServiceVisibility(options);
   const objects = new ObjectsProjection(view, visibility);
   const projection = notReentrant(objects, ['hideBefore', 'apply', 'hide', 'show']);
   const shown = batches.addObjects(projection);
