@@ -1,4 +1,5 @@
 import { Interner } from '../../util/interner.ts';
+import { ignoredAnnotations } from './ignored-annotations.ts';
 import { onlyRead, READ_ANNOTATIONS } from './key-sources.ts';
 import { type Policy, samePolicy } from './policy.ts';
 import {
@@ -15,6 +16,8 @@ export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
 interface ResolvedService {
   /** Only what a policy depends on: a Service may have 256 KB of other annotations. */
   readonly service: ServiceDescription;
+  /** Of all its annotations. */
+  readonly ignored: ReturnType<typeof ignoredAnnotations>;
   readonly policy: Policy;
 }
 
@@ -30,7 +33,7 @@ export class PolicyResolver {
   /** Equal policies share one object: thousands of Services have a few different ones. */
   readonly #policies = new Interner<Policy>();
   /** By what they depend on, which takes less time than to resolve them. */
-  readonly #resolved = new Interner<Policy>();
+  readonly #resolved = new Interner<Pick<ResolvedService, 'ignored' | 'policy'>>();
   readonly #hasNamespaces: boolean;
 
   /** @param namespaces whether policies depend on Namespaces; if not, no Services are kept */
@@ -43,15 +46,17 @@ export class PolicyResolver {
   setService(service: ServiceDescription): Policy {
     const { namespace, name } = service;
     const ofNamespace = this.namespace(namespace);
-    const policy = this.#resolved.intern(this.#inputsOf(service, ofNamespace), () =>
-      this.#shared(policyFor(service, this.settings, ofNamespace)),
-    );
+    const resolved = this.#resolved.intern(this.#inputsOf(service, ofNamespace), () => {
+      const ignored = ignoredAnnotations(service.annotations);
+      const policy = policyFor(service, this.settings, ofNamespace, ignored);
+      return { ignored, policy: this.#shared(policy) };
+    });
     if (this.#hasNamespaces) {
       const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
-      services.set(name, { service: this.#onlyRead(service), policy });
+      services.set(name, { service: this.#onlyRead(service), ...resolved });
       this.#services.set(namespace, services);
     }
-    return policy;
+    return resolved.policy;
   }
 
   /** Removes a Service, by `namespace/name`. */
@@ -76,11 +81,10 @@ export class PolicyResolver {
     const changed = new Map<string, Policy>();
     if (before.keys === keys && before.filter === filter) return changed;
     const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
-    for (const [name, { service, policy }] of services) {
-      const resolved = policyFor(service, this.settings, next);
-      const following = this.#shared({ ...resolved, ignored: policy.ignored });
+    for (const [name, { service, ignored: own, policy }] of services) {
+      const following = this.#shared(policyFor(service, this.settings, next, own));
       if (samePolicy(policy, following)) continue;
-      services.set(name, { service, policy: following });
+      services.set(name, { service, ignored: own, policy: following });
       changed.set(`${namespace}/${name}`, following);
     }
     return changed;

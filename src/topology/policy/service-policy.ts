@@ -106,18 +106,20 @@ export function namespacePolicyOf(annotations: ReadonlyMap<string, string>): Nam
 /**
  * Returns what applies to a Service. Never throws: an invalid annotation must not cut traffic, so the Service is not
  * filtered and the result reports the error.
+ *
+ * @param own the {@link ignoredAnnotations} of the Service, if it has only those that are read
  */
 export function policyFor(
   service: ServiceDescription,
   settings: PolicySettings,
   namespace: NamespacePolicy = {},
+  own = ignoredAnnotations(service.annotations),
 ): Policy {
   const { annotations } = service;
   const policy = chosenPolicy(service, settings, namespace);
   // Whoever switched filtering off may mean them for the other system.
   const isMeant = policy.managed || policy.reason === 'no-policy';
   const unread = isMeant ? unreadAnnotations(annotations, settings.compatibility) : [];
-  const own = ignoredAnnotations(annotations);
   const ignored = unread.length === 0 ? own : [...unread, ...(own ?? [])];
   return { ...policy, ignored };
 }

@@ -123,4 +123,15 @@ describe('PolicyResolver', () => {
     expect(resolver.setService(service('web'))).toMatchObject({ keys: ['site'] });
     expect(resolver.setService(service('web', undefined, 'other'))).toMatchObject({ keys: ['*'] });
   });
+
+  // Which annotations have no effect depends on whether a policy applies at all.
+  test('after its Namespace has changed, a Service has the policy of one that comes then', () => {
+    const annotations = { 'openyurt.io/topologyKeys': 'kubernetes.io/zone', topologykeys: '["*"]' };
+    const web = describeService({ namespace: 'shop', name: 'web', annotations });
+    resolver.setService(web);
+    for (const ofNamespace of [{ filter: 'off' }, {}, { filter: 'dry-run', keys: '["site"]' }]) {
+      const changed = resolver.setNamespace('shop', ofNamespace).get('shop/web');
+      expect(changed).toEqual(policyFor(web, resolver.settings, ofNamespace));
+    }
+  });
 });
