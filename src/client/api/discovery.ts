@@ -15,7 +15,7 @@ const GROUPS = Map.groupBy(RESOURCES, ({ group }) => group);
  * The version of Kubernetes whose requests views answer. Clients such as kr8s read it before anything else. The API
  * server's own version would need a request to it.
  */
-const KUBERNETES = { major: '1', minor: '36', gitVersion: 'v1.36.0+kube-proxy-wrapper' };
+const KUBERNETES = { major: '1', minor: '37', gitVersion: 'v1.37.0+kube-proxy-wrapper' };
 /** Short names and categories of kubectl, by plural (pkg/registry/core/…/storage.go). */
 const NAMES: Readonly<Record<string, object>> = {
   services: { shortNames: ['svc'], categories: ['all'] },
