@@ -14,7 +14,8 @@ export interface ServiceVisibilityOptions {
 
 /**
  * Hides the Services that another proxy serves, those whose traffic all goes to the cloud, and those whose first policy
- * is pending or not known yet: the topology may read them by another watch, which is late. What it has no longer is gone.
+ * is pending or not known yet: the topology may read Services by another watch than this view, and that watch may be
+ * late. A Service that the topology no longer knows is gone.
  */
 export class ServiceVisibility implements Visibility<ServiceFacts> {
   readonly #options: ServiceVisibilityOptions;

@@ -189,8 +189,8 @@ export class ViewRegistry {
 
   /**
    * The first request decides on the query for the topology's Services, for the life of the process. Only a request for
-   * Services knows which ones its kube-proxy reads: it replaces what was guessed, which no request has read. If Services
-   * can be hidden, a second watch is simpler than to hand over what is hidden.
+   * Services says which ones its kube-proxy reads. It replaces a guess, which no request has read. If Services can be
+   * hidden, a second watch is simpler than to hand over what is hidden.
    */
   #needServices(query: Query, reason: Reason): void {
     const current = this.#services;
