@@ -139,8 +139,8 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
 }
 
 /**
- * The query for Services to use in place of one that the API server rejects: before Kubernetes 1.31 an API server cannot
- * select Services by their address. Undefined: there is no other.
+ * The query for Services to use in place of one that the API server rejects: before Kubernetes 1.31 an API server
+ * cannot select Services by their address. Undefined: there is no other.
  */
 export function servicesBefore({ fieldSelector }: Query): Query | undefined {
   return fieldSelector === '' ? undefined : OLDEST_SERVICES;
