@@ -54,16 +54,11 @@ export function fullGroupsOf(
   return raw === undefined ? [] : view.codec.endpointGroups(view.resource, raw);
 }
 
-/**
- * Indexes the objects of a view by key and by Service, and the Services by the nodes of their endpoints. A change costs
- * what the object costs, however many siblings it has.
- */
+/** Indexes the objects of a view by key and by Service. */
 export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
   /** Arrays: most Services have one object, and a Set of one takes 240 bytes. */
   readonly #byService = new Map<string, EndpointsObject[]>();
-  /** Node → Services with an endpoint there, each with the number of its endpoints there. */
-  readonly #byNode = new Map<string, Map<string, number>>();
   /** Service → keys of objects that it has lost, and that clients still see. */
   readonly #retired = new Map<string, string[]>();
   /** There are few different lists of ports. Endpoints are interned already, see EndpointsFacts. */
@@ -78,6 +73,11 @@ export class EndpointIndex {
     return this.#byService.keys();
   }
 
+  /** The Services with their objects, as {@link ofService} returns them. */
+  byService(): IterableIterator<[service: string, objects: readonly EndpointsObject[]]> {
+    return this.#byService.entries();
+  }
+
   objects(): IterableIterator<EndpointsObject> {
     return this.#objects.values();
   }
@@ -85,11 +85,6 @@ export class EndpointIndex {
   /** The objects of a Service, sorted by key, so that a decision does not depend on the order of changes. */
   ofService(service: string): readonly EndpointsObject[] {
     return this.#byService.get(service) ?? NO_OBJECTS;
-  }
-
-  /** Services with an endpoint on a node. */
-  servicesOn(node: string): Iterable<string> {
-    return this.#byNode.get(node)?.keys() ?? [];
   }
 
   /** Adds an object that is not shown. */
@@ -116,9 +111,6 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service);
     if (siblings === undefined) this.#byService.set(service, [object]);
     else siblings.splice(placeOf(siblings, key), 0, object);
-    for (const { endpoints } of object.groups) {
-      for (const { node } of endpoints) this.#countOn(node, service, 1);
-    }
     return object;
   }
 
@@ -147,9 +139,6 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service) ?? [];
     siblings.splice(siblings.indexOf(object), 1);
     if (siblings.length === 0) this.#byService.delete(service);
-    for (const { endpoints } of object.groups) {
-      for (const { node } of endpoints) this.#countOn(node, service, -1);
-    }
   }
 
   /** A Service has lost an object that clients still see. */
@@ -164,19 +153,6 @@ export class EndpointIndex {
     const keys = this.#retired.get(service) ?? NO_KEYS;
     this.#retired.delete(service);
     return keys;
-  }
-
-  #countOn(node: string, service: string, more: 1 | -1): void {
-    if (node === '') return;
-    let services = this.#byNode.get(node);
-    if (services === undefined) {
-      services = new Map();
-      this.#byNode.set(node, services);
-    }
-    const count = (services.get(service) ?? 0) + more;
-    if (count > 0) services.set(service, count);
-    else services.delete(service);
-    if (services.size === 0) this.#byNode.delete(node);
   }
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
