@@ -97,14 +97,13 @@ export class EndpointsWriter {
   #isUnchanged(projected: ProjectedEndpoints, bytes: ObjectBytes): boolean {
     const { object, managed } = projected;
     const { codec, resource } = this.#view;
-    const edit = editOf(projected);
     const { keep, cutHints } = object.shown ?? {};
     // The same bytes with another edit always differ. An equal mask is the same one, see ServiceDecider.
-    if (!object.isUncompared) return keep === edit.keep && cutHints === edit.cutHints;
+    if (!object.isUncompared) return keep === projected.keep && cutHints === cutsHints(projected);
     // An object that no policy manages passes every change on.
     if (!managed) return false;
     const raw = rawOf(object, this.#view) as ObjectBytes;
-    const next = codec.edit(resource, raw, { ...edit, withoutNoise: true });
+    const next = codec.edit(resource, raw, { ...editOf(projected), withoutNoise: true });
     return next.equals(codec.edit(resource, bytes, { withoutNoise: true }));
   }
 }

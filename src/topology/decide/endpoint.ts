@@ -61,6 +61,9 @@ export function portLabel({ family, port }: FamilyPort): string {
 export function groupsOf(
   objects: readonly { readonly groups: readonly EndpointGroup[] }[],
 ): readonly EndpointGroup[] {
+  const [first] = objects;
+  // Nearly all Services have one.
+  if (objects.length === 1 && first !== undefined) return first.groups;
   const all: EndpointGroup[] = [];
   for (const { groups } of objects) for (const group of groups) all.push(group);
   return all;

@@ -23,15 +23,12 @@ export function decideService(
   groups: readonly EndpointGroup[],
   ofOtherProxy = false,
 ): DecidedService {
-  const active = topology.activePolicy(service);
-  const pendingOrActive = topology.policies.pendingOrActive(service);
-  const input = { policy: active, pendingOrActive, ofOtherProxy, withheld: false };
-  if (active?.managed !== true) {
-    return { policy: active, outcome: outcomeOf(service, input, groups), decision: undefined };
-  }
-  topology.lookUpNodes(service, active, groups);
-  const decision = topology.decide(service, groups, active);
-  const withheld = topology.isWithheld(active, decision);
-  const outcome = outcomeOf(service, { ...input, withheld }, groups, decision);
-  return { policy: active, outcome, decision };
+  const policy = topology.activePolicy(service);
+  const pendingOrActive = policy ?? topology.policies.pendingOrActive(service);
+  const isManaged = policy?.managed === true;
+  if (isManaged) topology.lookUpNodes(service, policy, groups);
+  const decision = isManaged ? topology.decide(service, groups, policy) : undefined;
+  const withheld = isManaged && decision !== undefined && topology.isWithheld(policy, decision);
+  const input = { policy, pendingOrActive, ofOtherProxy, withheld };
+  return { policy, outcome: outcomeOf(service, input, groups, decision), decision };
 }

@@ -121,17 +121,22 @@ export class KeyMatcher {
     const keyMaskOf = (endpoint: Endpoint): number => {
       const known = masks.get(endpoint);
       if (known !== undefined) return known;
-      let mask = 0;
-      keys.forEach((key, index) => {
-        if (this.matches(key, endpoint)) mask |= 1 << index;
-      });
-      this.#maskBytes += MASK_BYTES + endpoint.node.length + endpoint.zone.length;
-      if (this.#maskBytes > MAX_MASK_BYTES) this.invalidate();
+      const mask = this.#newMask(keys, endpoint);
       masks.set(endpoint, mask);
       return mask;
     };
     this.#keyMasks.set(keys, keyMaskOf);
     return keyMaskOf;
+  }
+
+  #newMask(keys: readonly string[], endpoint: Endpoint): number {
+    let mask = 0;
+    keys.forEach((key, index) => {
+      if (this.matches(key, endpoint)) mask |= 1 << index;
+    });
+    this.#maskBytes += MASK_BYTES + endpoint.node.length + endpoint.zone.length;
+    if (this.#maskBytes > MAX_MASK_BYTES) this.invalidate();
+    return mask;
   }
 
   /** The other nodes that are known to match. */

@@ -115,7 +115,9 @@ function winnersOf(keys: readonly string[], decision: Decision | undefined): str
     const name = keys[key];
     if (name !== undefined && !won.includes(name)) won.push(name);
   }
-  return won.length > 1 ? won.sort() : won;
+  if (won.length > 1) won.sort();
+  // A list that was appended to has room for 16 more, and each Service keeps one.
+  return won.slice();
 }
 
 /** The keys that won, or why none was used. */
