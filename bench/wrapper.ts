@@ -28,7 +28,7 @@ export interface MeasuredWrapper extends ProcessUsage {
 
 const root = resolve(import.meta.dirname, '..');
 /** As the image and the systemd unit start it. A program cannot set it for itself. */
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '524288' };
 
 /** What is started, and how. */
 export interface WrapperStart {
