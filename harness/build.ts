@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<string, () => Promise<unknown>>> = {
     await ensureCoreDns(report);
     await ensureTraefik(report);
     for (const { version } of kubeProxies) await ensureKubeProxy(version, report);
-    for (const version of apiServers) await ensureApiServer(version, report);
+    for (const { version } of apiServers) await ensureApiServer(version, report);
   },
 };
 

@@ -35,8 +35,18 @@ const allKubeProxies: readonly KubeProxyRow[] = [
 ];
 export const kubeProxies = allKubeProxies.filter(({ version }) => isChosen(version));
 
-/** API servers beside that of test/real/e2e. */
-export const apiServers = ['1.33.13', '1.34.4', '1.35.4', '1.36.3'].filter(isChosen);
+/**
+ * API servers beside that of test/real/e2e. Before 1.31 none can select Services by their address, as kube-proxy does
+ * since 1.33, so it has a kube-proxy of its own version.
+ */
+const allApiServers: readonly { readonly version: string; readonly kubeProxy?: string }[] = [
+  { version: '1.30.4', kubeProxy: '1.30.4' },
+  { version: '1.33.13' },
+  { version: '1.34.4' },
+  { version: '1.35.4' },
+  { version: '1.36.3' },
+];
+export const apiServers = allApiServers.filter(({ version }) => isChosen(version));
 
 /** A component of a version of Kubernetes that only this matrix runs. */
 function ofMatrix(name: string, version: string): Component {

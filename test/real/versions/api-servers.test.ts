@@ -4,7 +4,11 @@ import {
   startControlPlane,
   testUsers,
 } from '../../../harness/api-server/control-plane.ts';
-import { apiServers, ensureApiServer } from '../../../harness/versions/components.ts';
+import {
+  apiServers,
+  ensureApiServer,
+  ensureKubeProxy,
+} from '../../../harness/versions/components.ts';
 import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.ts';
 import { startSiteScene } from '../../../harness/versions/site-scene.ts';
 
@@ -12,7 +16,7 @@ import { startSiteScene } from '../../../harness/versions/site-scene.ts';
 
 jest.setTimeout(180_000);
 
-describe.each(apiServers)('API server %s', (version) => {
+describe.each(apiServers)('API server $version', ({ version, kubeProxy }) => {
   let plane: ControlPlane;
 
   beforeAll(async () => {
@@ -28,17 +32,20 @@ describe.each(apiServers)('API server %s', (version) => {
     expect(await plane.admin.get('/version')).toMatchObject({ gitVersion: `v${version}` });
   });
 
-  test.each([
-    { mode: 'nftables', streamingLists: true },
+  const kinds = [
     { mode: 'iptables', streamingLists: false },
-  ] as const)(
+    { mode: 'nftables', streamingLists: true },
+  ] as const;
+  test.each(kubeProxy === undefined ? kinds : [kinds[0]])(
     'kube-proxy (streaming lists: $streamingLists) programs $mode and follows a relabel, over HTTP/2',
     async (kind) => {
       const { mode } = kind;
       const since = Date.now();
       const scene = await startSiteScene({ plane, id: mode });
       try {
-        await scene.node.startKubeProxy(kind);
+        const own =
+          kubeProxy === undefined ? undefined : { kubeProxy: await ensureKubeProxy(kubeProxy) };
+        await scene.node.startKubeProxy(kind, own);
         await expectToFollowSite(scene, mode);
         // One connection for all watches, and one for Events, which are forwarded. With HTTP/1.1 each watch would need
         // its own.
