@@ -223,11 +223,15 @@ export class Failover implements ServerAccess {
 
   #handle(event: ServerEvent, why: keyof typeof WHY, cause?: string): void {
     const { returnMs = RETURN_MS } = this.#options;
+    const next = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+    // Nearly all events end here: each answer is one, and so are the events of a watch.
+    if (next.inUse === this.#choice.inUse) {
+      this.#choice = next;
+      return;
+    }
     const [from] = this.servers;
-    const before = this.#choice;
-    this.#choice = nextChoice(before, event, { now: performance.now(), returnMs });
-    if (this.#choice.inUse === before.inUse) return;
-    const { left, servers } = this.#choice;
+    this.#choice = next;
+    const { left, servers } = next;
     const [to] = this.servers;
     const fields = { from: this.#name(from), to: this.#name(to), why: WHY[why], err: cause };
     // After all of them the log is quiet.
