@@ -39,8 +39,8 @@ const REAL = ['<rootDir>/test/real', '<rootDir>/test/web', '<rootDir>/test/fuzz'
 
 export default {
   coverageProvider: 'v8',
-  // Real components take their time; jest knows this option at the top level only.
-  testTimeout: 60_000,
+  // Real components and slow machines take their time; jest knows this option at the top level only.
+  testTimeout: 120_000,
   // By default jest leaves one core free, which is half of two. Suites with real components run one file at a time.
   maxWorkers: '100%',
   projects: [

@@ -9,7 +9,7 @@ export interface Polled<T> {
 }
 
 export interface PollOptions {
-  /** Milliseconds until giving up. Default 10,000. */
+  /** Milliseconds until giving up. Default 30,000: for a busy machine. */
   readonly timeoutMs?: number;
   /** Milliseconds between two probes. Default 25. */
   readonly intervalMs?: number;
@@ -26,7 +26,7 @@ export async function poll<T>(
   accept: (value: T) => boolean,
   options: PollOptions = {},
 ): Promise<Polled<T>> {
-  const { timeoutMs = 10_000, intervalMs = 25, what = 'the condition' } = options;
+  const { timeoutMs = 30_000, intervalMs = 25, what = 'the condition' } = options;
   const start = performance.now();
   for (;;) {
     // Text is made of it only if it is the last one.

@@ -88,7 +88,7 @@ async function bringUp(
     async () => (await plane.admin.get(`/api/v1/nodes/${node.name}`)).status.conditions ?? [],
     (conditions: readonly { type: string; status: string }[]) =>
       conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
-    { timeoutMs: 60_000, intervalMs: 200, what: `the node ${node.name} is ready` },
+    { timeoutMs: 180_000, intervalMs: 200, what: `the node ${node.name} is ready` },
   );
 }
 

@@ -21,7 +21,7 @@ export async function installKubeProxy(cluster: Cluster, options: KubeProxyOptio
 
 /** Waits until a DaemonSet in kube-system has rolled out. */
 export async function rolledOut(cluster: Cluster, name: string): Promise<void> {
-  const args = ['-n', 'kube-system', 'rollout', 'status', `daemonset/${name}`, '--timeout=120s'];
+  const args = ['-n', 'kube-system', 'rollout', 'status', `daemonset/${name}`, '--timeout=300s'];
   try {
     await cluster.kubectl(args);
   } catch (error) {

@@ -17,14 +17,14 @@ export function createNodeProbe(cluster: Cluster, name: string) {
       void (await poll(
         async () => await dial(url),
         (found) => found.join() === nodes.join(),
-        { timeoutMs: 60_000, intervalMs: 200, what: `${nodes.join()} answers on ${name}` },
+        { timeoutMs: 180_000, intervalMs: 200, what: `${nodes.join()} answers on ${name}` },
       )),
     /** Waits until containers of these names run, and no others. */
     runs: async (names: readonly string[]) =>
       void (await poll(
         async () => (await node.containers()).map((container) => container.name).sort(),
         (found) => found.join() === names.join(),
-        { timeoutMs: 90_000, intervalMs: 200, what: `${names.join()} run on ${name}` },
+        { timeoutMs: 180_000, intervalMs: 200, what: `${names.join()} run on ${name}` },
       )),
   };
 }

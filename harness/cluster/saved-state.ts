@@ -21,6 +21,6 @@ export async function untilInSnapshots(node: ClusterNode, texts: readonly string
   await poll(
     () => readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1')),
     (snapshots) => texts.every((text) => snapshots.some((each) => each.includes(text))),
-    { timeoutMs: 60_000, intervalMs: 200, what: `${texts.join()} in snapshots of ${node.name}` },
+    { timeoutMs: 180_000, intervalMs: 200, what: `${texts.join()} in snapshots of ${node.name}` },
   );
 }

@@ -42,7 +42,7 @@ export async function createWeb(
     return found.metadata.name;
   };
   await poll(pods, (all) => all.filter(isReady).length === cluster.nodes.length, {
-    timeoutMs: 60_000,
+    timeoutMs: 180_000,
     intervalMs: 200,
     what: 'a ready Pod on each node',
   });
@@ -59,12 +59,12 @@ export async function createWeb(
   };
   const setReady = async (node: string, ready: boolean) =>
     void (await ask(node, `set-ready?ready=${ready}`));
-  const reaches = async (node: string, nodes: readonly string[], timeoutMs = 30_000) => {
+  const reaches = async (node: string, nodes: readonly string[]) => {
     const expected = [...nodes].sort().join();
     await poll(
       async () => await dialFrom(node, 8 * nodes.length),
       (answers) => Object.keys(answers).sort().join() === expected,
-      { timeoutMs, intervalMs: 50, what: `${node} reaches ${expected}` },
+      { timeoutMs: 120_000, intervalMs: 50, what: `${node} reaches ${expected}` },
     );
   };
   return {
@@ -105,11 +105,11 @@ export async function createWeb(
       return await Promise.all(stopped);
     },
     /** Changes the readiness of the Pod on edge-1 there and back, which only a served kube-proxy follows. */
-    followsChanges: async (timeoutMs?: number) => {
+    followsChanges: async () => {
       await setReady('edge-1', false);
-      await reaches('edge-1', ['edge-2'], timeoutMs);
+      await reaches('edge-1', ['edge-2']);
       await setReady('edge-1', true);
-      await reaches('edge-1', ['edge-1'], timeoutMs);
+      await reaches('edge-1', ['edge-1']);
     },
   };
 }

@@ -1,8 +1,8 @@
 import { poll } from '../poll.ts';
 import type { Cluster } from './cluster.ts';
 
-/** The way back to a relay, with its spread: a minute and a quarter of it. */
-const RETURN_MS = 90_000;
+/** The way back to a relay, with its spread, takes a minute and a quarter of it; the rest is for a busy machine. */
+const RETURN_MS = 180_000;
 
 /** What wrappers of a cluster say about themselves, and what the API server says about them. */
 export function createWrapperFigures(cluster: Cluster) {

@@ -47,7 +47,7 @@ export async function prepareYurtHub(cluster: Cluster, node: ClusterNode) {
           return await node.exec(cluster.binaries.podProgram, health);
         },
         (said) => said.includes('"OK"'),
-        { timeoutMs: 90_000, intervalMs: 500, what: `YurtHub; see ${process.logFile}` },
+        { timeoutMs: 180_000, intervalMs: 500, what: `YurtHub; see ${process.logFile}` },
       );
     },
   };

@@ -43,7 +43,7 @@ export interface InformerReport {
 
 /** A process with several informers. */
 export interface Informers {
-  /** Resolves when all have synced; fails after `timeoutMs` (default 15,000). */
+  /** Resolves when all have synced; fails after `timeoutMs` (default 60,000). */
   allSynced(timeoutMs?: number): Promise<void>;
   /** What each holds now, by its name. */
   dump(): Promise<ReadonlyMap<string, InformerReport>>;
@@ -94,7 +94,7 @@ function readInformers(managed: ManagedProcess, count: number): Informers {
     for (const settle of dumps.splice(0)) settle(undefined);
   });
   return {
-    allSynced: async (timeoutMs = 15_000) => {
+    allSynced: async (timeoutMs = 60_000) => {
       const failed = Promise.withResolvers<never>();
       const fail = () => {
         const log = managed.log().slice(-3000);

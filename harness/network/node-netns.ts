@@ -168,7 +168,7 @@ function describeNetns(parts: NetnsParts) {
     /** Sends a datagram to `target` from this port inside; returns what `dial` would count. */
     datagram: async (target: string, fromPort: number) =>
       (await ask({ op: 'datagram', target, fromPort, timeoutMs: 1_000 })) as string,
-    /** GET inside; undefined when nothing answers in 2 seconds. */
+    /** GET inside; undefined when nothing answers in 10 seconds. */
     httpGet: async (url: string) => await httpGet(ask, url),
     /**
      * Passes connections from one `ip:port`, or Unix socket, on to another, so that they can be cut, or come from
@@ -188,7 +188,7 @@ async function httpGet(
   url: string,
 ): Promise<{ status: number; body: string } | undefined> {
   try {
-    return (await ask({ op: 'http', url, timeoutMs: 2000 })) as { status: number; body: string };
+    return (await ask({ op: 'http', url, timeoutMs: 10_000 })) as { status: number; body: string };
   } catch {
     return undefined;
   }

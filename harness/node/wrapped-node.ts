@@ -93,7 +93,7 @@ export async function waitForBackends(
   netns: NodeNetns,
   mode: KubeProxyMode,
   wanted: Backends,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<number> {
   const missing = async () => {
     const table = await readBackends(netns, mode, Object.keys(wanted));

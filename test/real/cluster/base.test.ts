@@ -16,7 +16,7 @@ import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** The base with its state folder, a stock kube-proxy behind it, and Pods that serve each other. */
 let cluster: Cluster;
@@ -57,7 +57,7 @@ test('each wrapper, which is not root, saves its state in the folder that the ku
     await poll(
       () => (existsSync(state) ? readdirSync(state) : []),
       (files) => files.some((file) => file.endsWith('.snapshot')),
-      { timeoutMs: 30_000, intervalMs: 200, what: `a snapshot on ${node.name}` },
+      { timeoutMs: 180_000, intervalMs: 200, what: `a snapshot on ${node.name}` },
     );
   }
 });
@@ -106,7 +106,7 @@ test('a canary has its own settings on the nodes with its label, and the others 
     args: ['load', 'http://127.0.0.1:10360/api/v1/services?resourceVersion=0', '50'],
   });
   await workspace.run('kubectl label node edge-3 kube-proxy-wrapper.io/canary=');
-  await web.reaches('edge-3', everyNode, 60_000);
+  await web.reaches('edge-3', everyNode);
   await rolledOut(cluster, 'kube-proxy-wrapper-canary');
   for (const node of ['edge-1', 'edge-2']) await web.reaches(node, [node]);
 
@@ -116,7 +116,7 @@ test('a canary has its own settings on the nodes with its label, and the others 
   expect(status).toMatch(/^version .*, settings \w+: edge-3$/m);
 
   await workspace.run('kubectl label node edge-3 kube-proxy-wrapper.io/canary-');
-  await web.reaches('edge-3', ['edge-3'], 60_000);
+  await web.reaches('edge-3', ['edge-3']);
   await load.stop();
   const { answers } = JSON.parse(load.process.log()) as { answers: Record<string, number> };
   expect(Object.keys(answers).filter((answer) => answer.startsWith('('))).toEqual([]);
@@ -135,7 +135,7 @@ describe('kubectl kpw, through the port-forward of a real kubelet', () => {
   const status = async () => await workspace.run('kubectl kpw status || echo "exit $?"');
   const says = async (what: RegExp) =>
     await poll(status, (text) => what.test(text), {
-      timeoutMs: 60_000,
+      timeoutMs: 180_000,
       intervalMs: 200,
       what: `a status with ${what}`,
     });
@@ -200,7 +200,7 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
       };
     };
     const { value } = await poll(pods, ({ ranFor }) => ranFor > HUNG_MS, {
-      timeoutMs: 120_000,
+      timeoutMs: 180_000,
       intervalMs: 500,
       what: 'the new Pod runs',
     });

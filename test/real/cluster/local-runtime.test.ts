@@ -17,7 +17,7 @@ import { createWorkspace, type Workspace } from '../../../harness/cluster/worksp
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 /**
  * All containers of a cut-off node are killed, and its kubelet, which keeps running, starts them again. The Pod comes
@@ -66,7 +66,7 @@ async function isAvailable(): Promise<void> {
         )
       ).status.numberAvailable,
     (available) => available === cluster.nodes.length,
-    { timeoutMs: 60_000, intervalMs: 500, what: 'all Pods of the wrapper are available' },
+    { timeoutMs: 180_000, intervalMs: 500, what: 'all Pods of the wrapper are available' },
   );
 }
 
@@ -84,7 +84,7 @@ const address = async () => await podAddress(node, pod);
  */
 async function killCutOff(): Promise<{ readonly before: string; readonly after: string }> {
   const { value: before = '' } = await poll(address, (found = '') => found !== '', {
-    timeoutMs: 10_000,
+    timeoutMs: 180_000,
     intervalMs: 200,
     what: `${pod} has an address`,
   });
@@ -96,7 +96,7 @@ async function killCutOff(): Promise<{ readonly before: string; readonly after: 
   const { value: after = '' } = await poll(
     address,
     (now) => now !== undefined && now !== '' && now !== before,
-    { timeoutMs: 60_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
+    { timeoutMs: 180_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
   );
   await probe.runs(['kube-proxy', 'kube-proxy-wrapper', 'web']);
   return { before, after };
@@ -111,7 +111,7 @@ async function isProgrammed(ip: string): Promise<boolean> {
 /** Waits until these addresses, if any, are those of the second network in the tables of the kernel. */
 async function programs(addresses: readonly string[]): Promise<void> {
   await poll(secondNetwork, (found) => found.join() === addresses.join(), {
-    timeoutMs: 60_000,
+    timeoutMs: 180_000,
     intervalMs: 200,
     what: `the kernel has [${addresses.join()}]`,
   });
@@ -163,12 +163,12 @@ test('half a minute later, everything is shown as the API server has it', async 
   await poll(
     async () => (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP,
     (ip) => ip === current,
-    { timeoutMs: 60_000, intervalMs: 500, what: 'the kubelet has reported the new address' },
+    { timeoutMs: 180_000, intervalMs: 500, what: 'the kubelet has reported the new address' },
   );
   const url = `http://${node.address}:10361/readyz`;
   const readyz = async () => await node.exec(cluster.binaries.podProgram, ['dial', url, '1']);
   await poll(readyz, (said) => said.includes('local-runtime ok\\n'), {
-    timeoutMs: 60_000,
+    timeoutMs: 180_000,
     intervalMs: 500,
     what: 'nothing is corrected any more',
   });

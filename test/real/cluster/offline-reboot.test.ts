@@ -21,7 +21,7 @@ import { createWorkspace, type Workspace } from '../../../harness/cluster/worksp
 import { createWrapperFigures } from '../../../harness/cluster/wrapper-figures.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /**
  * A node loses its power while it is cut off, and boots without the API server: its kubelet, its container runtime and

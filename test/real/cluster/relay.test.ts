@@ -15,7 +15,7 @@ import { stoppedLater } from '../../support/closed-later.ts';
  * tests build on each other.
  */
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 const RELAY = 'kube-proxy-wrapper-relay';
 const API = `${API_SERVER.address}:${API_SERVER.port}`;

@@ -19,7 +19,7 @@ import { useCluster } from '../../support/wrapper/use.ts';
 let arm64: readonly [string, ...string[]];
 let program: string;
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 beforeAll(async () => {
   arm64 = await ensureArm64Node();
@@ -53,9 +53,9 @@ test('run on arm64 shows the endpoints of its node, and follows a change', async
     const response = await fetch(`${origin}/apis/discovery.k8s.io/v1/endpointslices`);
     return [...(await response.text()).matchAll(/10[.]0[.]0[.]\d/g)].join();
   };
-  await waitUntilReady(wrapper, async () => (await shown()) === '10.0.0.1', 30_000);
+  await waitUntilReady(wrapper, async () => (await shown()) === '10.0.0.1');
   putSlice(server, 'web-1', 'web', [far]);
-  await waitUntilReady(wrapper, async () => (await shown()) === '10.0.0.2', 30_000);
+  await waitUntilReady(wrapper, async () => (await shown()) === '10.0.0.2');
   await wrapper.stop();
   expect(wrapper.ending()).toBe('code 0');
 });
@@ -78,6 +78,6 @@ async function startWrapper(apiServer: string) {
   closedLater({ close: async () => await wrapper.stop('SIGKILL') });
   const isReady = async () =>
     isReadyForKubeProxy(await send(`http://127.0.0.1:${adminPort}/readyz`));
-  await waitUntilReady(wrapper, isReady, 60_000);
+  await waitUntilReady(wrapper, isReady);
   return { wrapper, origin: `http://127.0.0.1:${port}` };
 }

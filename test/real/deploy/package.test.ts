@@ -29,7 +29,7 @@ beforeAll(async () => {
   const install = ['install', '--offline', '--no-audit', '--no-fund', join(folder, tarball)];
   await runCommand('npm', install, { cwd: folder });
   installed = join(folder, 'node_modules/kube-proxy-wrapper');
-}, 120_000);
+}, 300_000);
 
 async function npx(...args: string[]): Promise<string> {
   const offline = ['--offline', '--no-install', 'kube-proxy-wrapper', ...args];

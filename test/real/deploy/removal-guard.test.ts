@@ -21,7 +21,7 @@ async function run(...args: string[]): Promise<string> {
 
 /** The API server needs a moment to see what has changed. */
 async function said(what: readonly string[], expected: (said: string) => boolean): Promise<void> {
-  const options = { timeoutMs: 30_000, intervalMs: 200, what: `the answer to delete ${what}` };
+  const options = { timeoutMs: 90_000, intervalMs: 200, what: `the answer to delete ${what}` };
   await poll(async () => await refusal(...what), expected, options);
 }
 

@@ -89,7 +89,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
       pods.set(right, at);
     });
     while (starts.length > 0) await Promise.all(starts.splice(0, 4).map((each) => each()));
-  }, 120_000);
+  }, 300_000);
 
   const portOf = (right: Right) => pods.get(right) ?? 0;
 
@@ -105,7 +105,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
       };
       const isRefused = (text: string) => /failed: .*(403|forbidden)/.test(text);
       await poll(ready, isRefused, {
-        timeoutMs: 30_000,
+        timeoutMs: 90_000,
         intervalMs: 500,
         what: nameOf(right),
       });

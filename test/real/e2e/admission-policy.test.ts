@@ -7,7 +7,7 @@ import { stoppedLater } from '../../support/closed-later.ts';
 import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 /*
  * manifests/components/admission-policy on a real API server. The policy has its own grammar of the annotations, in

@@ -7,7 +7,7 @@ import { createPlacedService, setEndpointReady } from '../../../harness/node/pla
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const EDGE = { 'node-role.kubernetes.io/edge': '' };
 const COMMUNITIES = '/apis/fabedge.io/v1alpha1/communities';
@@ -66,7 +66,7 @@ test('communities come and go with the CRD and its objects, beside those of labe
     { at: E2, node: 'edge2' },
     { at: E4, node: 'edge4' },
   ]);
-  const edge1Sees = async (backends: string[]) => await edge1.sees({ [target]: backends }, 12_000);
+  const edge1Sees = async (backends: string[]) => await edge1.sees({ [target]: backends });
   const label = async (value: string | null) => {
     const labels = { 'community.kube-proxy-wrapper.io/south': value };
     for (const node of ['edge1', 'edge4']) await labelNode(admin, node, labels);
@@ -127,7 +127,7 @@ describe('a Service with ready endpoints in the cloud only', () => {
       { at: E1, node: 'edge1' },
     ]);
     // After refused connections client-go waits for up to 30 s.
-    await edge1.sees({ [later]: [E1], [target]: undefined }, 45_000);
+    await edge1.sees({ [later]: [E1], [target]: undefined }, 90_000);
     await ready(true);
     await edge1.sees({ [target]: [E1] });
   });

@@ -6,7 +6,7 @@ import { chooseSeed, createRandom } from '../../../harness/random.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { type NodeStage, startNodeStage } from '../faults/node/node-stage.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const seed = chooseSeed();
 let stage: NodeStage;
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await poll(
     () => stage.informers.readAnew(),
     (differences) => differences === '',
-    { timeoutMs: 30_000, what: 'views that equal the model' },
+    { timeoutMs: 60_000, what: 'views that equal the model' },
   );
 });
 
@@ -92,7 +92,7 @@ test('the node is rebooted while it is cut off: it has its tables again, and the
     await poll(
       () => wrapper.admin('/readyz'),
       (answer) => answer?.status === 503 && fromSnapshot.test(answer.body),
-      { timeoutMs: 30_000, what: 'node sets of the snapshot' },
+      { timeoutMs: 60_000, what: 'node sets of the snapshot' },
     );
     await stage.restartKubeProxies();
     await play(30);

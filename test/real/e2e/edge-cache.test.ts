@@ -22,7 +22,7 @@ import { closedLater, stoppedLater } from '../../support/closed-later.ts';
  * A wrapper and a stock kube-proxy whose only upstream is an emulator of KubeEdge's MetaServer, a cache. It has JSON
  * over plain http, no bookmarks, no streaming list, and during an outage old data without a word.
  */
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const MODE = 'nftables';
 const CLUSTER_IP = '10.96.202.7';
@@ -77,7 +77,7 @@ const put = async (name: string, nodeName: string, at: string) =>
  * deleted in the outage is gone with the next list, half a minute after the last one.
  */
 const hasBackends = async (...backends: string[]) =>
-  await waitForBackends(node.netns, MODE, { [TARGET]: backends }, 60_000);
+  await waitForBackends(node.netns, MODE, { [TARGET]: backends }, 90_000);
 
 /** What the wrapper shows to kube-proxy, whenever that reads it. */
 async function shown(): Promise<string> {
@@ -94,7 +94,7 @@ async function dataLine(): Promise<string> {
 }
 
 const saysOfData = async (text: string) =>
-  await poll(dataLine, (line) => line.includes(text), { what: text, timeoutMs: 30_000 });
+  await poll(dataLine, (line) => line.includes(text), { what: text, timeoutMs: 60_000 });
 
 test('the kernel has the near endpoint, and follows a label', async () => {
   await hasBackends(NEAR);

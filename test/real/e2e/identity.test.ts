@@ -18,7 +18,7 @@ import {
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const NEAR = '10.244.1.5:8080';

@@ -19,7 +19,7 @@ import {
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 let plane: ControlPlane;
 

@@ -16,7 +16,7 @@ import { SELF } from '../faults/wrapper-under-test.ts';
  * missed at its start gets its first address. A wrapper relays that, and causes none of it. Nothing starts these
  * kube-proxies again but the tests.
  */
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 const seed = chooseSeed();
 let stage: NodeStage;
@@ -106,7 +106,7 @@ test('a kube-proxy that started without its Node ends when the Node gets its fir
   const waited = /Timed out waiting for node to exist/;
   for (const kubeProxy of stage.kubeProxies) {
     await poll(kubeProxy.log, (log) => waited.test(log.slice(-3_000)), {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
       what: 'kube-proxy to start without a Node',
     });
   }

@@ -19,7 +19,7 @@ import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/s
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const ZONE = 'topology.kubernetes.io/zone';
 
@@ -123,12 +123,13 @@ describe('a Service with a traffic policy of its own', () => {
     const { service, target } = await serve('external', [OWN, NEAR, FAR], local);
     await first.sees({ [target]: [OWN.at, NEAR.at] });
     await second.sees({ [target]: [OWN.at, NEAR.at] });
-    const outside = async (client: ServedNode, server: ServedNode) => {
+    const outside = async (client: ServedNode, server: ServedNode, timeoutMs?: number) => {
       const nodePort = `${server.netns.address}:${service.spec.ports[0].nodePort}`;
-      return Object.keys(await client.netns.dial(nodePort, 20, 500));
+      return Object.keys(await client.netns.dial(nodePort, 20, timeoutMs));
     };
     expect(await outside(second, first)).toEqual([OWN.at]);
-    expect(await outside(first, second)).toEqual(['timeout']);
+    // A busy machine only makes this the answer of more.
+    expect(await outside(first, second, 500)).toEqual(['timeout']);
     const health = async ({ netns }: ServedNode) => {
       const url = `http://${netns.address}:${service.spec.healthCheckNodePort}/healthz`;
       return (await netns.httpGet(url))?.status;

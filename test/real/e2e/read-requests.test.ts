@@ -10,7 +10,7 @@ import { open } from '../../support/http/http-client.ts';
 
 /* The same reads of the wrapper and of the API server behind it, side by side: it answers alike, or is stricter. */
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 const DISCOVERY = '/apis/discovery.k8s.io/v1';
 const SLICES = `${DISCOVERY}/endpointslices`;

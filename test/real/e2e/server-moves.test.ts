@@ -9,7 +9,7 @@ import { type NodeStage, startNodeStage } from '../faults/node/node-stage.ts';
  * kube-proxy exits with code 1 since 1.37 when its Node seems to be deleted, or to have other addresses. Two relays and
  * two API servers on one etcd are before its wrapper. Nothing starts these kube-proxies again.
  */
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 const seed = chooseSeed();
 let stage: NodeStage;

@@ -12,7 +12,7 @@ import { startWrappedNode, type WrappedNode } from '../../../harness/node/wrappe
 import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 let plane: ControlPlane;
 
@@ -56,16 +56,21 @@ function openWatches(user: User, since: number): string[] {
   return watches.map(query).sort();
 }
 
-/** Waits until no new request has come for half a second. */
+/** Waits until each query has its watch, and no new request has come for two seconds. */
 async function untilQuiet(user: User, since: number): Promise<void> {
   let last = 0;
-  const isQuiet = (count: number) => {
-    const quiet = count > 0 && count === last;
+  let looks = 0;
+  const state = () => {
+    const queries = new Set(reads(user, since).map(query));
+    return { count: reads(user, since).length, queries, watched: openWatches(user, since) };
+  };
+  const isQuiet = ({ count, queries, watched }: ReturnType<typeof state>) => {
+    looks = count === last ? looks + 1 : 0;
     last = count;
-    return quiet;
+    return count > 0 && looks >= 4 && [...queries].every((each) => watched.includes(each));
   };
   const what = `requests of ${user} to come to rest`;
-  await poll(() => reads(user, since).length, isQuiet, { intervalMs: 500, what });
+  await poll(state, isQuiet, { intervalMs: 500, timeoutMs: 60_000, what });
 }
 
 const NODE_SETS = ['rack=r1', 'site=a', 'topology.kubernetes.io/zone=z'].map(

@@ -5,7 +5,7 @@ import { chooseSeed, createRandom } from '../../../harness/random.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { type NodeStage, startNodeStage } from './node/node-stage.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 /** Restarts in a row. */
 const RESTARTS = Number(process.env.KPW_RESTARTS ?? 12);

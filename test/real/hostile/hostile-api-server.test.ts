@@ -17,7 +17,7 @@ import { report } from '../../../harness/hostile/report.ts';
 import { waitUntilReady } from '../../../harness/process/managed-process.ts';
 import { peakMegabytes } from '../../../harness/process/process-figures.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(600_000);
 
 let folder: string;
 

@@ -13,7 +13,7 @@ import { poll } from '../../../harness/poll.ts';
 import { peakMegabytes } from '../../../harness/process/process-figures.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const NODE = 'edge-1';

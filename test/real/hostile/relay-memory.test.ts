@@ -21,7 +21,7 @@ import {
 import { peakMegabytes } from '../../../harness/process/process-figures.ts';
 import { createSmallCluster, putSlice } from '../../support/wrapper/small-cluster.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 /** Of one user; the limit before was 3,072. */
 const READS = 3_072;
@@ -65,7 +65,7 @@ beforeEach(async () => {
     logFile: join(folder, 'relay.log'),
   });
   const isReady = async () => (await getStatus(`http://${admin}/readyz`)) === 200;
-  await waitUntilReady(relay, isReady, 60_000);
+  await waitUntilReady(relay, isReady);
 });
 
 afterEach(async () => {

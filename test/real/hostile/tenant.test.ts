@@ -13,7 +13,7 @@ import { report } from '../../../harness/hostile/report.ts';
 import { poll } from '../../../harness/poll.ts';
 import { forbiddenIn, NASTY } from '../../support/forbidden-text.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 let scene: RealScene;
 let wrapper: HostWrapper;

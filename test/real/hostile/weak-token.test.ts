@@ -9,7 +9,7 @@ import { ACCEPT_ATTACKS, HEADER_ATTACKS } from '../../support/attacks/attack-hea
 import { PATH_ATTACKS } from '../../support/attacks/attack-paths.ts';
 import { raw } from '../../support/http/http-client.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const API_GROUP = 'rbac.authorization.k8s.io';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { value } = await poll(
     async () => await ask(request({ path: SLICES })),
     (answer) => answer.startsWith('HTTP/1.1 200 '),
-    { what: 'the new right of the token', timeoutMs: 15_000 },
+    { what: 'the new right of the token', timeoutMs: 60_000 },
   );
   if (!value.includes(NEAR) || value.includes(FAR)) throw new Error(`not filtered: ${value}`);
 });

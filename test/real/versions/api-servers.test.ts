@@ -14,7 +14,7 @@ import { startSiteScene } from '../../../harness/versions/site-scene.ts';
 
 /* Older API servers behind the wrapper, with a kube-proxy that streams its lists, and one that does not. */
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 describe.each(apiServers)('API server $version', ({ version, kubeProxy }) => {
   let plane: ControlPlane;

@@ -14,7 +14,7 @@ import { startSliceClient } from '../../../harness/versions/slice-client.ts';
  * languages are in ../clients.
  */
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const [NEAR, FAR] = ['10.244.1.5', '10.244.1.6'];
 

@@ -7,7 +7,7 @@ import { stoppedLater } from '../../support/closed-later.ts';
 
 /* Stock kube-proxies of many versions behind the wrapper, at the API server of all suites. */
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 let plane: ControlPlane;
 

@@ -21,7 +21,7 @@ export interface WatchRecorder {
   names(): string[];
   /** The objects that a client has now, by name. Throws for an ADDED of what it has, or a change of what it has not. */
   store(): Map<string, ObjectBytes>;
-  /** Waits until this many events have arrived. Rejects after 20 s, naming those that have. */
+  /** Waits until this many events have arrived. Rejects after 30 s, naming those that have. */
   until(count: number): Promise<readonly RawEvent[]>;
   /** Settles when the stream ends; rejects when it breaks. */
   readonly ended: Promise<void>;
@@ -86,7 +86,7 @@ export async function recordWatch(
         const timer = setTimeout(() => {
           waiting.delete(finish);
           reject(new Error(`${events.length} of ${count} events arrived: ${names().join(', ')}`));
-        }, 20_000);
+        }, 30_000);
         waiting.add(finish);
         finish();
       }),

@@ -7,7 +7,7 @@ import { createWorkspace, type Workspace } from '../../../../harness/cluster/wor
 import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** What happens to Pods and nodes, with the overlay for kubeadm and a kube-proxy that is pointed at the wrapper. */
 let cluster: Cluster;
@@ -45,7 +45,7 @@ async function wrapperPods(node: string): Promise<KubeObject[]> {
 
 /** Waits until Pods of the wrapper on the first node are so. */
 async function untilPods(what: string, areSo: (pods: KubeObject[]) => boolean): Promise<void> {
-  const options = { timeoutMs: 60_000, intervalMs: 100, what };
+  const options = { timeoutMs: 180_000, intervalMs: 100, what };
   await poll(async () => await wrapperPods('edge-1'), areSo, options);
 }
 
@@ -66,7 +66,7 @@ test('the working set of the wrapper, as the kubelet reports it, is below what t
   const { value } = await poll(
     async () => Number(line.exec(await cluster.kubectl(['get', '--raw', path]))?.[1] ?? 0),
     (bytes) => bytes > 0,
-    { timeoutMs: 60_000, intervalMs: 500, what: 'statistics of the wrapper' },
+    { timeoutMs: 180_000, intervalMs: 500, what: 'statistics of the wrapper' },
   );
   note('working set of the wrapper, kB', value / 1_000);
   expect(value).toBeLessThan(requested);
@@ -119,7 +119,7 @@ test('an update whose Pod is killed for its memory stops at the first node, whic
       async () => [...(await wrapperPods('edge-1')), ...(await wrapperPods('edge-2'))],
       (pods) => pods.some(isOomKilled) && pods.filter(isReady).length === 2,
       {
-        timeoutMs: 60_000,
+        timeoutMs: 180_000,
         intervalMs: 200,
         what: 'one Pod is OOMKilled beside two that are ready',
       },
@@ -144,7 +144,7 @@ test('an update with a wrong address of the API server stops at the first node, 
     await poll(
       async () => (await pods()).filter(({ metadata }) => !old.includes(metadata.name)),
       ([next]) => ranMs(next) > HUNG_MS,
-      { timeoutMs: 90_000, intervalMs: 500, what: 'the next Pod runs' },
+      { timeoutMs: 180_000, intervalMs: 500, what: 'the next Pod runs' },
     );
   });
   expect(
@@ -174,7 +174,7 @@ test('after a kill of all containers the Service is reached at the new addresses
   await poll(
     async () => ({ address: await addressOf(), answers: await web.dialFrom('edge-1') }),
     (seen) => seen.address !== address && Object.keys(seen.answers).join() === 'edge-1',
-    { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
+    { timeoutMs: 180_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
   );
   note('kill of all containers until the Service is reached, ms', performance.now() - before);
   await web.followsChanges();
@@ -189,7 +189,7 @@ test('a node that reboots has its rules again, without help', async () => {
   await poll(
     async () => await web.dialFrom('edge-1'),
     (answers) => Object.keys(answers).join() === 'edge-1',
-    { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
+    { timeoutMs: 180_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
   );
   note('power on until the Service is reached, ms', performance.now() - before);
   await web.followsChanges();

@@ -6,7 +6,7 @@ import { createWorkspace, type Workspace } from '../../../../harness/cluster/wor
 import { ensureHelm } from '../../../../harness/deploy/tools.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** docs/deployment-helm.md, by its own commands and in its order. Each test continues the last. */
 let cluster: Cluster;

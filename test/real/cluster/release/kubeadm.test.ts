@@ -11,7 +11,7 @@ import { createWorkspace, type Workspace } from '../../../../harness/cluster/wor
 import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** The section "kubeadm" of docs/deployment.md, by its own commands and in its order. Each test continues the last. */
 let cluster: Cluster;
@@ -194,7 +194,7 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
   await poll(
     async () => await cluster.kubectl(['get', 'all,cm,sa', '-A', ...WRAPPER_LABEL, '-o', 'name']),
     (left) => left === '',
-    { timeoutMs: 60_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },
+    { timeoutMs: 180_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },
   );
   const kinds = ['get', 'clusterroles,clusterrolebindings,roles,rolebindings', '-A'];
   const rights = await cluster.kubectl([...kinds, '-o', 'name']);

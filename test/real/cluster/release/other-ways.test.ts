@@ -6,7 +6,7 @@ import { createWorkspace, type Workspace } from '../../../../harness/cluster/wor
 import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /**
  * Two documented ways to install the wrapper, by their own commands and in their order. Each ends with a plain
@@ -93,7 +93,7 @@ describe('the section "Some nodes only" of docs/deployment-edge.md, with the ove
     await web.reaches('edge-1', everyNode);
     await documented('kubectl -n kube-system delete daemonset kube-proxy-via-wrapper');
     await poll(kubeProxies, (found) => found.join() === `${PLAIN},${PLAIN}`, {
-      timeoutMs: 60_000,
+      timeoutMs: 180_000,
       intervalMs: 500,
     });
     await web.spreads();

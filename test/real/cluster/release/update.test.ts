@@ -16,7 +16,7 @@ import { createWrapperFigures } from '../../../../harness/cluster/wrapper-figure
 import { readText, repository } from '../../../../harness/deploy/repository.ts';
 import { poll } from '../../../../harness/poll.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 /**
  * Updates from real past releases with their own manifests and a state folder, by the upgrade notes of CHANGELOG.md.
@@ -92,7 +92,7 @@ async function stopsAtTheFirstNode() {
     (pods) =>
       pods.some(({ status }) => (status.containerStatuses?.[0].restartCount ?? 0) > 0) &&
       pods.filter(isReady).length >= 2,
-    { timeoutMs: 60_000, intervalMs: 200, what: 'a Pod that ends beside two that serve' },
+    { timeoutMs: 180_000, intervalMs: 200, what: 'a Pod that ends beside two that serve' },
   );
   await followsChanges();
 }
@@ -125,7 +125,7 @@ async function savesState() {
     const files = snapshots('edge-1').filter((name) => name.startsWith('endpointslices-'));
     return Math.max(...files.map((name) => statSync(join(stateFolder('edge-1'), name)).mtimeMs));
   };
-  await poll(latest, (time) => time > now, { timeoutMs: 60_000, what: 'a newer snapshot' });
+  await poll(latest, (time) => time > now, { timeoutMs: 180_000, what: 'a newer snapshot' });
   expect(everyNode.flatMap(snapshots).filter((name) => name.includes('set-aside'))).toEqual([]);
 }
 
@@ -168,7 +168,7 @@ async function refusalsOfWrappers(during: () => Promise<unknown>) {
 }
 
 // kube-proxy was refused meanwhile: in the end client-go waits 30 to 60 s before it tries again.
-const followsChanges = async () => await web.followsChanges(90_000);
+const followsChanges = async () => await web.followsChanges();
 
 describe('from 1.0.0, whose user is another one', () => {
   beforeAll(async () => await startWith('1.0.0', 'logLevel: info\n'), 400_000);

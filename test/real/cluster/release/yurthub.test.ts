@@ -13,7 +13,7 @@ import { prepareYurtHub, type YurtHub } from '../../../../harness/cluster/yurthu
 import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 /**
  * A node loses its power while it is cut off, and boots without the API server. Its kubelet reads through a real

@@ -115,7 +115,7 @@ async function startParts(
     /** Relabels the own node so that other backends of a certain Service win, and waits for the kernels. */
     probe: async () => {
       await atom.flip();
-      return Math.max(...(await settleKernels(20_000)));
+      return Math.max(...(await settleKernels()));
     },
     /** They remember nothing then, nor how often they were refused. Waits until they have written their tables. */
     restartKubeProxies: async () => {
