@@ -26,7 +26,7 @@ import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
-import { useFolder } from '../../support/use-folder.ts';
+import { useFastFolder } from '../../support/use-folder.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
 const QUERY = 'protobuf /api/v1/services';
@@ -38,7 +38,7 @@ let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
 
 beforeEach(() => {
-  base = useFolder();
+  base = useFastFolder();
   folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
   credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
@@ -319,7 +319,8 @@ describe('the disk', () => {
     const started = performance.now();
     for (const state of states) snapshots.writer.closeState(state);
     await snapshots.close();
-    expect(performance.now() - started).toBeLessThan(5_500);
+    // Once for both, and not for each.
+    expect(performance.now() - started).toBeLessThan(9_000);
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
     ]);
@@ -337,7 +338,8 @@ describe('the disk', () => {
     const started = performance.now();
     const loaded = states.map((state) => snapshots.load(state));
     expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
-    expect(performance.now() - started).toBeLessThan(2_500);
+    // Once for both, and not for each.
+    expect(performance.now() - started).toBeLessThan(3_800);
     expect(snapshots.problem).toBe('the disk took more than 2 s');
     expect(states.map((state) => snapshots.wasRead(state))).toEqual(states.map(() => false));
     expect(lines).toHaveLength(1);

@@ -4,7 +4,7 @@ import { decodeSnapshot } from '../../../src/client/snapshot/snapshot-format.ts'
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { follow } from '../recorder/follow.ts';
 import type { ReceivedRecord } from '../recorder/written-record.ts';
-import { useFolder } from '../use-folder.ts';
+import { useFastFolder } from '../use-folder.ts';
 import { useState } from '../wrapper/state-fixture.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
 import { credentialsFor } from './relay-fixture.ts';
@@ -47,7 +47,7 @@ export class BootingNode {
   proxy: NodeProxy | undefined;
   readonly #server: URL;
   readonly #caFile: string;
-  #folder = useFolder();
+  #folder = useFastFolder();
   /** What the disk had when the power came. Nothing older may be shown. */
   #onDisk: Changes = new Map();
   #remembers = false;
@@ -112,7 +112,7 @@ export class BootingNode {
     const { proxy } = this;
     if (proxy === undefined) return;
     this.proxy = undefined;
-    const folder = useFolder();
+    const folder = useFastFolder();
     copyDisk(this.#folder, folder);
     await this.#stopClient();
     this.#shown.clear();
@@ -126,7 +126,7 @@ export class BootingNode {
 
   /** While it has no power it gets an empty disk. */
   loseDisk(): void {
-    this.#folder = useFolder();
+    this.#folder = useFastFolder();
   }
 
   #receive(record: ReceivedRecord<Slice>): void {

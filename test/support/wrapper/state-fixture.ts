@@ -6,7 +6,7 @@ import type { Check } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
-import { useFolder } from '../use-folder.ts';
+import { useFastFolder } from '../use-folder.ts';
 
 export const PATHS = {
   nodes: '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
@@ -19,7 +19,7 @@ export const PATHS = {
 /** A folder for snapshots, which are written immediately. It is removed later. */
 export function useState() {
   return {
-    folder: useFolder(),
+    folder: useFastFolder(),
     maxBytes: 1 << 24,
     writeBytesPerSecond: 1e12,
     graceMs: 60,
