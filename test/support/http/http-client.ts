@@ -71,11 +71,25 @@ export function raw(url: URL | string, bytes = '', tls: ConnectionOptions = {}):
   return { socket, received: () => received, closed };
 }
 
+/**
+ * Resolves with the first bytes that a connection gets, after which it reads nothing. While a client reads, each read
+ * widens the kernel's buffers, which on a slow machine then have the rest of the response.
+ */
+export function readFirst({ socket, received }: RawConnection): Promise<string> {
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      socket.pause();
+      resolve(received());
+    };
+    socket.once('data', finish).once('close', finish);
+  });
+}
+
 /** Writes bytes; resolves with all bytes received until the other side closes or is quiet for a while. */
 export async function exchange(url: URL | string, bytes: string, quietMs = 300): Promise<string> {
   const { socket, closed } = raw(url, bytes);
   // On a busy machine the response may start late; after that it has no pauses.
-  let timer = setTimeout(() => socket.destroy(), Math.max(quietMs, 3_000));
+  let timer = setTimeout(() => socket.destroy(), 30_000);
   socket.on('data', () => {
     clearTimeout(timer);
     timer = setTimeout(() => socket.destroy(), quietMs);
