@@ -103,7 +103,7 @@ describe('kube-proxy-wrapper demo', () => {
     expect(out).toContain('edge-1 (site=a): 10,000 of 20,000 endpoints are shown to kube-proxy');
     expect(out.split('\n').length).toBeLessThan(50);
     expect(out).not.toMatch(/^\{/m);
-  }, 120_000);
+  });
 
   // A run that did not end with `quit` once left a folder with a kubeconfig.
   test('leaves no file if it is interrupted', async () => {
@@ -123,7 +123,7 @@ describe('kube-proxy-wrapper demo', () => {
     expect(code).toBe(1);
     expect(errors).toMatch(/^[^\n]*there is no node nobody\. The nodes are cloud-1, .*edge-1.*\n$/);
     expect(await readdir(folder)).toEqual([]);
-  }, 30_000);
+  });
 });
 
 /** A Secret, two nodes, and Services with an endpoint on each of them and the policy to remain in the site. */

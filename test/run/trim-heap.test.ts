@@ -10,7 +10,7 @@ const views = (...sizes: number[]) => ({
   sources: sizes.map((size) => ({ view: { bytes: size * 1024 * 1024 } })),
 });
 
-function start(isReady: () => boolean, open = views(5)) {
+function start(isReady: () => boolean, open = views(5), firstListsMs = FIRST_LISTS_MS) {
   const { logger, lines } = recordingLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
@@ -22,21 +22,21 @@ function start(isReady: () => boolean, open = views(5)) {
     views: open,
     logger,
     signal: controller.signal,
-    firstListsMs: FIRST_LISTS_MS,
+    firstListsMs,
     collect: () => seen.collections++,
   });
   return { seen, lines, done, end: () => controller.abort() };
 }
 
 test('collects some time after everything is ready', async () => {
-  let ready = false;
-  const { seen, end } = start(() => ready);
-  await new Promise((resolve) => setTimeout(resolve, 700));
-  expect(seen).toEqual({ looks: 2, collections: 0 });
-  ready = true;
-  const began = performance.now();
-  await eventually(() => seen.collections, 1);
-  expect(performance.now() - began).toBeGreaterThanOrEqual(FIRST_LISTS_MS - 1);
+  let left = 3;
+  let readyAt = 0;
+  const { seen, end } = start(() => {
+    readyAt = performance.now();
+    return --left === 0;
+  });
+  await eventually(() => seen, { looks: 3, collections: 1 });
+  expect(performance.now() - readyAt).toBeGreaterThanOrEqual(FIRST_LISTS_MS - 1);
   end();
 });
 
@@ -69,7 +69,7 @@ test.each([
   ['before all is ready', () => false],
   ['after that', () => true],
 ])('a process that ends %s does not collect', async (_, isReady) => {
-  const { seen, done, end } = start(isReady);
+  const { seen, done, end } = start(isReady, views(5), 60_000);
   await new Promise((resolve) => setTimeout(resolve, 100));
   end();
   await done;

@@ -89,13 +89,18 @@ test('a watch is not closed, however many connections open', async () => {
   expect([held?.closed, wrapper.proxy.listeners.watches]).toEqual([false, 1]);
 });
 
-test('on the admin port a silent connection is closed within 4 s, an idle one within 8 s', async () => {
+test('on the admin port a silent connection is closed within seconds, and then an idle one', async () => {
   const start = performance.now();
-  const [silent] = await hold('adminListen', 1, '');
-  const [idle] = await hold('adminListen', 1, idleOn('adminListen'));
-  await eventually(() => silent?.closed === true, true);
-  expect(performance.now() - start).toBeLessThan(4_000);
-  expect(idle?.closed).toBe(false);
-  await eventually(() => idle?.closed === true, true);
-  expect(performance.now() - start).toBeLessThan(8_000);
+  const closedAfter = async ([socket]: readonly Socket[]): Promise<number> => {
+    await once(socket as Socket, 'close');
+    return performance.now() - start;
+  };
+  const [silentMs, idleMs] = await Promise.all([
+    closedAfter(await hold('adminListen', 1, '')),
+    closedAfter(await hold('adminListen', 1, idleOn('adminListen'))),
+  ]);
+  // The first part of the headers of another listener may take 10 s, and its clients are idle for minutes.
+  expect(silentMs).toBeLessThan(9_000);
+  expect(idleMs).toBeGreaterThan(silentMs);
+  expect(idleMs).toBeLessThan(30_000);
 });

@@ -54,7 +54,6 @@ const start = async (maxListBytes: number, state?: ReturnType<typeof useState>) 
     readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes },
     state,
     logger,
-    readyWaitMs: 10_000,
   });
 
 test('a tenant whose annotations exceed maxListBytes does not stop a start: its large objects keep those of policies', async () => {

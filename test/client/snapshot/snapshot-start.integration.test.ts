@@ -51,7 +51,7 @@ async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy
   const recorded = recordingLogger();
   const { logger } = recorded;
   lines = recorded.lines;
-  return await useWrapper(url, { state, readyWaitMs: 2000, ...options, logger });
+  return await useWrapper(url, { state, ...options, logger });
 }
 
 /** A first process that has seen everything, and has ended. */
@@ -207,7 +207,7 @@ test('a view of some slices does not write the file of all slices too', async ()
 
 describe('a start while the API server answers', () => {
   // A busy machine takes longer to accept a connection than the grace time of the other tests.
-  const PATIENT_MS = 500;
+  const PATIENT_MS = 2_000;
 
   afterEach(() => {
     expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
@@ -219,7 +219,7 @@ describe('a start while the API server answers', () => {
     const release = server.hold(({ query }) => !query.has('watch'));
     const proxy = await start({ state: { ...state, graceMs: PATIENT_MS } });
     const watch = useWatch(proxy.url + PATHS.slices, STREAMING_LIST);
-    setTimeout(release, 3 * PATIENT_MS);
+    setTimeout(release, 1.5 * PATIENT_MS);
     const { events } = await watch;
     await eventually(() => events.length, 2);
     const seen = events.flatMap((event) =>

@@ -107,7 +107,8 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     const started = performance.now();
     await start({ state });
     expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
-    expect(performance.now() - started).toBeLessThan(4000);
+    // A server that is silent has 10 s if there is no other.
+    expect(performance.now() - started).toBeLessThan(9_000);
     expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
     expect(inUse()).toBe(portOf(second));
   });

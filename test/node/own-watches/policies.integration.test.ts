@@ -124,7 +124,7 @@ test.each([
     putSlice(server, 'web-a', 'web', [on(1), on(2)]);
     server.refuse((request) => request.path === path, 403);
     const { logger, lines } = recordingLogger();
-    proxy = await useWrapper(upstream, { logger, readyWaitMs: 5000 }, settings);
+    proxy = await useWrapper(upstream, { logger }, settings);
     expect(await seenAddresses()).toEqual([1]);
     const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
     expect(errors).toHaveLength(1);
@@ -133,7 +133,7 @@ test.each([
 );
 
 test('until the own Node is known requests wait, and then get 503', async () => {
-  proxy = await useWrapper(upstream, { nodeName: 'edge-9', readyWaitMs: 1_000 });
+  proxy = await useWrapper(upstream, { nodeName: 'edge-9', readyWaitMs: 3_000 });
   const status = async () => await statusOf(proxy.url + SLICES_PATH, 'json');
   const refused = await fetch(proxy.url + SLICES_PATH);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);

@@ -36,7 +36,7 @@ export async function startWrapper(
     ...nodeProxyOptions(settings),
     credentials,
     window: { entries: 1000, bytes: 1 << 20 },
-    readyWaitMs: 5_000,
+    readyWaitMs: 20_000,
     minWatchMs: 60_000,
     logger,
     ...options,
