@@ -153,6 +153,9 @@ test('F11: explanations of a Service of 20,000 endpoints and 100 ports delay no 
     await createSlice(admin, { name: `huge-${slice}`, service: 'huge', endpoints, ports });
   });
   await sleep(3_000);
+  const idle = startProber(wrapper.adminUrl);
+  await sleep(3_000);
+  const { slowestMs: idleMs } = await idle.stop();
   const prober = startProber(wrapper.adminUrl);
   await sleep(300);
   const times: number[] = [];
@@ -164,7 +167,11 @@ test('F11: explanations of a Service of 20,000 endpoints and 100 ports delay no 
   }
   await sleep(1_000);
   const { failed, slowestMs } = await prober.stop();
-  report('F11', `5 explanations in ${times.join(', ')} ms; slowest probe ${slowestMs} ms`);
+  report(
+    'F11',
+    `5 explanations in ${times.join(', ')} ms; slowest probe ${slowestMs} ms, ${idleMs} ms before`,
+  );
   expect(failed).toBe(0);
-  expect(slowestMs).toBeLessThanOrEqual(250);
+  // On a slow or busy machine probes take longer without them, too.
+  expect(slowestMs).toBeLessThanOrEqual(Math.max(250, 5 * idleMs));
 });

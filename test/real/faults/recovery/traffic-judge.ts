@@ -116,8 +116,8 @@ export function judgeRequests(requests: readonly SeenRequest[]): Problem[] {
   );
 }
 
-/** Of the clocks of two processes, and of timers. */
-const TOLERANCE_MS = 150;
+/** Of timers, and of a busy machine, on which a request is seen late. What lists too often exceeds it soon. */
+const TOLERANCE_MS = 1_000;
 
 /** @param starts processes that were started */
 export function judgeLists(requests: readonly SeenRequest[], starts: number): Problem[] {
