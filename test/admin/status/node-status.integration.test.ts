@@ -18,7 +18,7 @@ import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { transcriptOf, withoutVolatile } from '../../support/commands/transcript.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
-import { useFolder } from '../../support/use-folder.ts';
+import { useFastFolder } from '../../support/use-folder.ts';
 import {
   putNode,
   putService,
@@ -280,7 +280,7 @@ test('the first status of a wrapper whose views cannot start comes before kubect
 });
 
 test('a Node that was registered again while no wrapper ran is compared with that of stateDir', async () => {
-  const stateDir = useFolder();
+  const stateDir = useFastFolder();
   putService(server, 'near', ['site', '*']);
   await start({ stateDir });
   await connect();
