@@ -64,7 +64,7 @@ export interface ServiceOutcome {
 export interface KindInput {
   /** The active one; undefined: the first policy of the Service is not active yet. */
   readonly policy: Policy | undefined;
-  /** The pending one, else the active one. */
+  /** Counts if there is no active one. */
   readonly pendingOrActive: Policy;
   /** The settings leave the Service to another proxy, by labels that the topology does not read. */
   readonly ofOtherProxy?: boolean;
