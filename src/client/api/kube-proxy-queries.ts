@@ -28,30 +28,33 @@ const NO_OTHER_PROXY = `!${PROXY_NAME_LABEL}`;
 const NEITHER = `${NOT_HEADLESS},${NO_OTHER_PROXY}`;
 const HAS_IP = 'spec.clusterIP!=None';
 
-/** Since 1.35. */
+/** Since 1.36. */
 const SERVICES_WITH_IP: Query = {
   ...ALL_OBJECTS,
   resource: SERVICES,
   labelSelector: NO_OTHER_PROXY,
   fieldSelector: HAS_IP,
 };
-/** Since 1.33. Slices have the same selector, because they inherit the labels of their Service. */
+/** From 1.33 to 1.35. Slices have the same selector, because they inherit the labels of their Service. */
 const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
 /** Before 1.33, with the same selector for slices. */
 const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
 /** Not a query of kube-proxy. The wrapper uses it when policies apply to headless Services too. */
 const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
-/** Since 1.33. */
+/** Since 1.36. */
 export const CURRENT_SLICES: Query = {
   ...ALL_OBJECTS,
   resource: ENDPOINT_SLICES,
   labelSelector: NOT_HEADLESS,
 };
+/** Before 1.36. */
 const OLDER_SLICES: Query = { ...CURRENT_SLICES, labelSelector: NEITHER };
-/** Up to 1.20, or with slices disabled. */
+/** Up to 1.21, with slices disabled. */
 const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
 const CIDRS: Query = { ...ALL_OBJECTS, resource: SERVICE_CIDRS };
+/** From 1.33 to 1.35, with the selector of all that it reads. */
+const OLDER_CIDRS: Query = { ...CIDRS, labelSelector: NEITHER };
 
 /** The query of every kube-proxy for its own Node. */
 export function ownNodeQuery(nodeName: string): Query {
@@ -68,6 +71,7 @@ export function kubeProxyQueries(nodeName: string): readonly Query[] {
   return [
     ownNodeQuery(nodeName),
     CIDRS,
+    OLDER_CIDRS,
     CURRENT_SLICES,
     OLDER_SLICES,
     OLDEST_ENDPOINTS,

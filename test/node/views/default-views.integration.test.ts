@@ -18,7 +18,7 @@ const NEW = {
   services: servicesBeside(CURRENT_SLICES, false, false) as Query,
 };
 const OLDER = '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name';
-/** kube-proxy 1.33 and 1.34. */
+/** kube-proxy 1.33 to 1.35. */
 const OLD = {
   services: { ...NEW.services, labelSelector: OLDER },
   slices: { ...NEW.slices, labelSelector: OLDER },
