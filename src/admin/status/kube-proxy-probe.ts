@@ -55,8 +55,13 @@ export async function probeKubeProxy(
     const signal = AbortSignal.timeout(limitMs);
     return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes: METRICS_BYTES });
   };
+  const askHealth = async () => {
+    const health = await get(ports.health, '/livez');
+    // A kube-proxy before 1.28 has no other.
+    return health.status === 404 ? await get(ports.health, '/healthz') : health;
+  };
   const [health, metrics, mode, opened] = await Promise.all([
-    get(ports.health, '/livez'),
+    askHealth(),
     get(ports.metrics, '/metrics'),
     get(ports.metrics, '/proxyMode'),
     clusterIp === undefined ? undefined : opens(clusterIp, limitMs),

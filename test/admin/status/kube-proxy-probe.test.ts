@@ -56,6 +56,11 @@ test('a kube-proxy that hangs costs no more than the time limit', async () => {
   expect(await ask()).toMatchObject({ health: 0, lateSeconds: undefined });
 });
 
+test('a kube-proxy before 1.28, which has no /livez, is asked for /healthz', async () => {
+  health = 404;
+  expect(await ask()).toMatchObject({ health: 503 });
+});
+
 // kubernetes/node-problem-detector#1176: /healthz is 503 on each node that the cluster autoscaler removes.
 test('a kube-proxy whose node is about to be removed is well', async () => {
   expect((await ask()).health).toBe(200);
