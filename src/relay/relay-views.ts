@@ -1,4 +1,8 @@
-import { currentKubeProxyQueries, knownQueryTest } from '../client/api/kube-proxy-queries.ts';
+import {
+  currentKubeProxyQueries,
+  knownQueryTest,
+  servicesBefore,
+} from '../client/api/kube-proxy-queries.ts';
 import type { Query } from '../client/api/query.ts';
 import type { WrapperError } from '../errors.ts';
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/objects/resource.ts';
@@ -20,8 +24,8 @@ export interface RelayViewsOptions extends RelayContext, BudgetLimits {
 
 /** The share of maxViews and maxViewBytes that one user has: all wrappers are one, and each has its own Node. */
 const USER_SHARE = 3 / 4;
-/** How often lost views are looked for, in milliseconds. */
-const LOST_CHECK_MS = 1_000;
+/** How often lost and rejected views are looked for, in milliseconds. */
+const CHECK_MS = 1_000;
 /**
  * One kube-proxy query for each of these stays open without clients, so that a ready relay can answer most nodes: the
  * query of the newest kube-proxy, or the last one that was listed. No other query of a caller decides whether the
@@ -47,7 +51,10 @@ export class RelayViews {
       // As a request, so that it stays for a while when the first wrapper sends another query.
       if (HELD.includes(resource)) this.#held.set(resource, this.#views.acquire(query, ANYONE));
     }
-    this.#timer = setInterval(() => this.#endLost(), LOST_CHECK_MS).unref();
+    this.#timer = setInterval(() => {
+      this.#endLost();
+      this.#replaceRejected();
+    }, CHECK_MS).unref();
   }
 
   /** What stays open without clients. */
@@ -122,6 +129,17 @@ export class RelayViews {
     const last = this.#held.get(resource);
     this.#held.set(resource, this.#views.hold(query));
     last?.release();
+  }
+
+  /** Holds a query that the API server accepts in place of one that it rejects. */
+  #replaceRejected(): void {
+    for (const [resource, last] of this.#held) {
+      const { query, view } = last.entry.source;
+      const older = view.refusal?.code === 'Refused' ? servicesBefore(query) : undefined;
+      if (older === undefined || resource !== SERVICES) continue;
+      this.#held.set(resource, this.#views.acquire(older, ANYONE));
+      last.release();
+    }
   }
 
   #endLost(): void {
