@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { SeenRequest } from '../../fake-apiserver/faults.ts';
 import { type ServingFiles, writeServingFiles } from '../../harness/certificates.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
@@ -183,6 +184,31 @@ test('watches of a relay that is replaced go on at the next one, however old the
   putSlice(other, 'web-a', 'web', [{ ip: '10.0.2.3', node: 'edge-2' }]);
   await eventually(() => shown(node), ['10.0.2.3']);
   expect(listsOf(node)).toBe(before);
+});
+
+test.each([
+  ['the API server rejects', '/api/v1/services?labelSelector=%3D%3D%3D', 400],
+  ['the relay has no room for', '/api/v1/services', 503],
+])('a query of another client that %s costs the node no relay', async (_, path, status) => {
+  cluster.annotate('default/web', 'large', 'x'.repeat(200_000));
+  const relay = await useRelayOf(api, files, { maxViewBytes: 200_000 });
+  const options = { ...behind(api, files, relay), defaultViewsMs: 0, readyWaitMs: 500 };
+  const node = await useWrapper(api, options);
+  await eventually(() => relay.listeners.watches > 2, true);
+  const inUse = node.upstream.address;
+  expect(inUse).toBe(new URL(relay.url).host);
+  expect((await fetch(node.url + path)).status).toBe(status);
+  await fetch(node.url + path);
+  expect([node.upstream.address, node.upstream.failover.switches]).toEqual([inUse, 0]);
+});
+
+test('a relay is ready although its API server cannot select Services by their address', async () => {
+  const isSelected = ({ path, query }: SeenRequest) =>
+    path === '/api/v1/services' && query.get('fieldSelector') !== null;
+  cluster.refuse(isSelected, 400);
+  const relay = await useRelayOf(api, files);
+  await eventually(() => relay.views.problem, undefined);
+  expect(relay.views.queries.map(({ fieldSelector }) => fieldSelector)).toEqual(['', '']);
 });
 
 test('a relay that is stopped before one of its views is complete ends the watches of the others', async () => {

@@ -103,7 +103,7 @@ interface PageOptions {
 
 export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
-  'query' | 'readLimits' | 'clock' | 'memory' | 'random'
+  'query' | 'readLimits' | 'clock' | 'memory' | 'random' | 'forOthers'
 > & {
   readonly upstream: Pick<Upstream, 'request'>;
   /** How long a watch lasts, in seconds; default: 300 to 600, as in client-go. */
@@ -358,7 +358,7 @@ export class CollectionClient {
       if (isList && encoding !== undefined) this.#limits.onList();
       if (encoding === 'json' || encoding === query.encoding) return encoding;
     }
-    throw await readRefusal(query, response);
+    throw await readRefusal(query, response, this.#options.forOthers);
   }
 }
 

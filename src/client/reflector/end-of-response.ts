@@ -13,11 +13,16 @@ const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
  * the version has expired (410), and too many requests (429). Anything else is its own refusal.
  */
 const PASSED_ON: readonly number[] = [403, 404, 410, 429];
+/** A query is at fault, and not who answers it. */
+const AT_FAULT: readonly number[] = [400, 405, 406, 415, 422];
 
 /**
  * Decides who has sent a response that is not the requested list or watch. This is the only place that does: shared
  * waits, fail-over, snapshots, the correction from the container runtime and readiness follow from it, by
  * {@link REQUEST_ENDS}. An API server refuses with a Status.
+ *
+ * A relay is not left because it refuses a query that only other clients than kube-proxy have sent: one of them would
+ * cost all queries of this node their relay.
  *
  * @param status the Status in the body, if there is one
  * @param group API group of the collection; empty for core
@@ -26,8 +31,12 @@ export function endOfResponse(
   { statusCode, headers, isRelay }: Pick<UpstreamResponse, 'statusCode' | 'headers' | 'isRelay'>,
   status: Status | undefined,
   group: string,
+  forOthers = false,
 ): RequestEnd {
-  if (isRelay === true && !PASSED_ON.includes(statusCode)) return 'relayRefused';
+  if (isRelay === true && !PASSED_ON.includes(statusCode)) {
+    if (!forOthers) return 'relayRefused';
+    if (!AT_FAULT.includes(statusCode)) return 'overloaded';
+  }
   // maxinflight.go and priority-and-fairness.go in apiserver server/filters.
   if (statusCode === 429) return 'overloaded';
   if (statusCode >= 400 && status !== undefined) return endOfStatus(status);

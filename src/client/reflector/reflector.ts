@@ -147,7 +147,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const collection = queryPath(options.query);
     this.#clock = clock;
     this.#server = options.upstream.serverState;
-    this.#relayLimit = new RelayLimit(options.upstream, clock);
+    this.#relayLimit = new RelayLimit(options.upstream, clock, options.forOthers);
     this.#client = new CollectionClient({ ...options, upstream: this.#relayLimit });
     this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });

@@ -20,12 +20,16 @@ type Limited = Pick<Upstream, 'request' | 'relaySince' | 'patientUntil' | 'leave
  * The first list of a node that boots with its site, and shows a snapshot, may take longer: all nodes of the site read
  * theirs from the same relay.
  *
+ * A query that only other clients than kube-proxy have sent never leaves a relay, or one of them would cost all queries
+ * of this node their relay: its requests have limits of their own.
+ *
  * A relay passes on what the API server refuses, such as a collection that does not exist. So once the API server
  * itself has refused a query, the same refusal is no reason to leave a relay.
  */
 export class RelayLimit {
   readonly #upstream: Limited;
   readonly #clock: Clock;
+  readonly #forOthers: boolean;
   /** Since when the query waits for a relay; monotonic, in milliseconds. */
   #since: number | undefined;
   /** How the API server has refused the query last; undefined: it has not. */
@@ -37,9 +41,10 @@ export class RelayLimit {
   #abort = (): void => {};
   #cancel = (): void => {};
 
-  constructor(upstream: Limited, clock: Clock) {
+  constructor(upstream: Limited, clock: Clock, forOthers = false) {
     this.#upstream = upstream;
     this.#clock = clock;
+    this.#forOthers = forOthers;
   }
 
   /** @param abort ends the next request, or the wait after it */
@@ -51,7 +56,7 @@ export class RelayLimit {
   request(request: UpstreamRequest): Promise<UpstreamResponse> {
     const { relaySince } = this.#upstream;
     this.#isAtRelay = relaySince !== undefined;
-    if (relaySince === undefined) this.end();
+    if (relaySince === undefined || this.#forOthers) this.end();
     else this.#wait(relaySince);
     return this.#upstream.request(request);
   }

@@ -15,7 +15,11 @@ const HEAD_BYTES = 100;
  * Reads a response that is not the requested list or watch, and reports who has sent it. Resolves with the error of the
  * request.
  */
-export async function readRefusal(query: Query, response: UpstreamResponse): Promise<RequestError> {
+export async function readRefusal(
+  query: Query,
+  response: UpstreamResponse,
+  forOthers?: boolean,
+): Promise<RequestError> {
   const { statusCode, headers } = response;
   const found = await readErrorStatus(response, query);
   const retryAfter = Number(headers['retry-after']);
@@ -26,7 +30,7 @@ export async function readRefusal(query: Query, response: UpstreamResponse): Pro
     causes: found?.causes,
     retryAfterSeconds: retryAfter > 0 ? retryAfter : found?.retryAfterSeconds,
   };
-  const end = endOfResponse(response, found && status, query.resource.group);
+  const end = endOfResponse(response, found && status, query.resource.group, forOthers);
   response.report(end);
   if (end === 'foreign') return foreignAnswer(query, response);
   const message = `the API server refused GET ${queryPath(query)}: ${status.code} ${status.message}`;

@@ -305,8 +305,7 @@ function runSource<Facts extends ObjectMeta>(
     ...context,
     ...parts,
     snapshots,
-    // The views of kube-proxy reserve nothing, except in JSON.
-    forOthers: reserve !== undefined,
+    forOthers: !anyKubeProxyQueryTest(context.topology.nodeName)(query) && reserve !== undefined,
     query: whole ?? query,
     memory,
     onUnanswerable: (error) => view.refuse(error),

@@ -73,9 +73,23 @@ test.each<[number, RequestEnd]>([
   [503, 'relayRefused'],
   [504, 'relayRefused'],
 ])('%i of a relay is %s', (statusCode, end) => {
-  const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
-  expect(endOfResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES)).toBe(end);
+  expect(judgeRelay(statusCode, false)).toBe(end);
 });
+
+test.each<[number, RequestEnd]>([
+  [403, 'forbidden'],
+  [400, 'rejected'],
+  [422, 'rejected'],
+  [401, 'overloaded'],
+  [503, 'overloaded'],
+])('%i of a relay for the query of another client than kube-proxy is %s', (statusCode, end) => {
+  expect(judgeRelay(statusCode, true)).toBe(end);
+});
+
+function judgeRelay(statusCode: number, forOthers: boolean): RequestEnd {
+  const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
+  return endOfResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES, forOthers);
+}
 
 describe('a list is of a collection', () => {
   const list = (kind: string, ...kinds: string[]) => ({ kind, itemKinds: new Set(kinds) });
