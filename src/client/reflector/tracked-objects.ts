@@ -1,5 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import { malformed, objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
+import { ownedCopy } from '../../filter/codec/bytes/owned-copy.ts';
 import type {
   Codec,
   Encoding,
@@ -175,7 +176,9 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       const facts = this.#decodeNamed(object, encoding);
       const key = objectKey(facts);
       listed.add(key);
-      put(delta, key, this.#known.get(key), facts, object);
+      // A few changed ones would keep all of a list that has only these.
+      const kept = someAreKnown ? ownedCopy(object) : object;
+      put(delta, key, this.#known.get(key), facts, kept);
     }
     for (const key of this.#known.keys()) if (!listed.has(key)) remove(delta, key);
     return delta;
