@@ -5,8 +5,10 @@ import type { Logger } from 'pino';
 import { pollUntil } from './poll-until.ts';
 
 const FIRST_LISTS_MS = 2_000;
-/** Views that have grown by so many bytes have left several times as much garbage. */
-const GROWN_BYTES = 4 * 1024 * 1024;
+/** New views of so many bytes have left several times as much garbage. */
+const LARGE_BYTES = 4 * 1024 * 1024;
+/** The shortest time between two collections, in milliseconds: any client can open views. */
+const PAUSE_MS = 60_000;
 
 /** The views that are open now. */
 interface OpenViews {
@@ -28,11 +30,13 @@ export async function trimHeapAfterLists(options: {
   readonly signal: AbortSignal;
   /** Time for clients to read their first lists after that, in milliseconds; default 2,000: for those of one node. */
   readonly firstListsMs?: number;
+  /** The shortest time between two collections, in milliseconds; default 60,000. */
+  readonly pauseMs?: number;
   /** Default: collects all garbage and returns all free pages to the system. */
   readonly collect?: () => void;
 }): Promise<void> {
   const { isReady, views, logger, signal } = options;
-  const { firstListsMs = FIRST_LISTS_MS, collect = collectAll } = options;
+  const { firstListsMs = FIRST_LISTS_MS, pauseMs = PAUSE_MS, collect = collectAll } = options;
   try {
     await pollUntil(isReady, signal);
     for (;;) {
@@ -42,13 +46,13 @@ export async function trimHeapAfterLists(options: {
       const ms = Math.round(performance.now() - before.at);
       const freed = before.bytes - process.memoryUsage.rss();
       logger.debug({ ms, freed }, 'freed the memory of the first lists');
-      let least = shownBytes(views);
-      const hasGrown = (): boolean => {
-        const shown = shownBytes(views);
-        least = Math.min(least, shown);
-        return shown - least >= GROWN_BYTES;
+      const known = new WeakSet(views.sources.map(({ view }) => view));
+      const hasLarge = (): boolean => {
+        const opened = views.sources.filter(({ view }) => !known.has(view));
+        return opened.reduce((sum, { view }) => sum + view.bytes, 0) >= LARGE_BYTES;
       };
-      await pollUntil(hasGrown, signal);
+      await delay(pauseMs, undefined, { signal, ref: false });
+      await pollUntil(hasLarge, signal);
     }
   } catch (error) {
     if (signal.aborted) return;
@@ -58,10 +62,6 @@ export async function trimHeapAfterLists(options: {
       'cannot free the memory of the first lists; the process works, but needs more memory',
     );
   }
-}
-
-function shownBytes({ sources }: OpenViews): number {
-  return sources.reduce((sum, { view }) => sum + view.bytes, 0);
 }
 
 function collectAll(): void {

@@ -10,7 +10,10 @@ const views = (...sizes: number[]) => ({
   sources: sizes.map((size) => ({ view: { bytes: size * 1024 * 1024 } })),
 });
 
-function start(isReady: () => boolean, open = views(5), firstListsMs = FIRST_LISTS_MS) {
+function start(
+  isReady: () => boolean,
+  { open = views(5), firstListsMs = FIRST_LISTS_MS, pauseMs = 0 } = {},
+) {
   const { logger, lines } = recordingLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
@@ -23,6 +26,7 @@ function start(isReady: () => boolean, open = views(5), firstListsMs = FIRST_LIS
     logger,
     signal: controller.signal,
     firstListsMs,
+    pauseMs,
     collect: () => seen.collections++,
   });
   return { seen, lines, done, end: () => controller.abort() };
@@ -40,27 +44,37 @@ test('collects some time after everything is ready', async () => {
   end();
 });
 
-test('collects again for each large view that is opened later, and for no small one', async () => {
+test('collects again for each large view that is opened later, and for no other', async () => {
   const open = views(5);
-  const { seen, done, end } = start(() => true, open);
-  const shows = (...sizes: number[]): void => {
-    open.sources = views(...sizes).sources;
-  };
+  const { seen, done, end } = start(() => true, { open });
+  const [old] = open.sources;
   // Longer than until it looks, and collects.
   const looked = () => new Promise((resolve) => setTimeout(resolve, 600 + FIRST_LISTS_MS));
   await eventually(() => seen.collections, 1);
-  shows(5, 3);
+  open.sources = [old, ...views(3).sources].flatMap((each) => each ?? []);
+  await looked();
+  // What is known may grow: a tenant can let it, again and again.
+  if (old !== undefined) old.view.bytes *= 9;
   await looked();
   expect(seen.collections).toBe(1);
-  shows(5, 4);
+  open.sources = views(4).sources;
   await eventually(() => seen.collections, 2);
-  shows(5);
-  await looked();
-  shows(5, 3);
+  open.sources = [];
   await looked();
   expect(seen.collections).toBe(2);
-  shows(5, 4);
+  open.sources = views(4).sources;
   await eventually(() => seen.collections, 3);
+  end();
+  await done;
+});
+
+test('collects no sooner again than after a pause', async () => {
+  const open = views(5);
+  const { seen, done, end } = start(() => true, { open, firstListsMs: 0, pauseMs: 60_000 });
+  await eventually(() => seen.collections, 1);
+  open.sources = views(9).sources;
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  expect(seen.collections).toBe(1);
   end();
   await done;
 });
@@ -69,7 +83,7 @@ test.each([
   ['before all is ready', () => false],
   ['after that', () => true],
 ])('a process that ends %s does not collect', async (_, isReady) => {
-  const { seen, done, end } = start(isReady, views(5), 60_000);
+  const { seen, done, end } = start(isReady, { firstListsMs: 60_000 });
   await new Promise((resolve) => setTimeout(resolve, 100));
   end();
   await done;
