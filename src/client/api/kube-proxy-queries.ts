@@ -39,6 +39,8 @@ const SERVICES_WITH_IP: Query = {
 const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
 /** Before 1.33, with the same selector for slices. */
 const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
+/** Of those with the same selector of labels, the newest comes first. */
+const SERVICES_QUERIES: readonly Query[] = [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
 /** Not a query of kube-proxy. The wrapper uses it when policies apply to headless Services too. */
 const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
@@ -75,9 +77,7 @@ export function kubeProxyQueries(nodeName: string): readonly Query[] {
     CURRENT_SLICES,
     OLDER_SLICES,
     OLDEST_ENDPOINTS,
-    SERVICES_WITH_IP,
-    OLDER_SERVICES,
-    OLDEST_SERVICES,
+    ...SERVICES_QUERIES,
   ];
 }
 
@@ -128,18 +128,19 @@ export function currentKubeProxyQueries(nodeName: string): Query[] {
  */
 export function servicesBeside(query: Query, headless: boolean, hides: boolean): Query | undefined {
   const { resource, namespace, labelSelector, fieldSelector } = query;
-  const kinds = headless
-    ? [SERVICES_AND_HEADLESS]
-    : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
   if (isForEndpoints(query)) {
-    return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
+    if (headless) return SERVICES_AND_HEADLESS;
+    return (
+      SERVICES_QUERIES.find((each) => each.labelSelector === labelSelector) ?? SERVICES_WITH_IP
+    );
   }
   if (resource !== SERVICES) return undefined;
-  const same = kinds.find(
-    (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
+  const same = SERVICES_QUERIES.find(
+    (each) => each.labelSelector === labelSelector && each.fieldSelector === fieldSelector,
   );
-  if (same !== undefined && namespace === '') return same;
-  return hides ? kinds.at(-1) : undefined;
+  const ofKubeProxy = namespace === '' ? same : undefined;
+  if (ofKubeProxy === undefined && !hides) return undefined;
+  return headless ? SERVICES_AND_HEADLESS : (ofKubeProxy ?? SERVICES_WITH_IP);
 }
 
 /**
