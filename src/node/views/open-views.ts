@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type Query, queryKey, queryPath } from '../../client/api/query.ts';
-import type { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../errors.ts';
 import {
   type BudgetLimits,
   RETRY_AFTER_SECONDS,
@@ -77,9 +77,18 @@ export class OpenViews {
     return this.#lease(open ?? this.#openFor(query, caller), caller);
   }
 
-  /** Leases the view of a query to this process itself. @param role of a view that is opened */
-  hold(query: Query, role: SourceRole = {}): EntryLease {
-    return this.#lease(this.find(query) ?? this.#openUncounted(query, role), undefined);
+  /**
+   * Leases the view of a query to this process itself.
+   *
+   * @param role a view that is open has another one, so it is opened again, and its clients ask again
+   */
+  hold(query: Query, role?: SourceRole): EntryLease {
+    const open = this.find(query);
+    if (open !== undefined && role !== undefined) {
+      this.#close(open);
+      open.source.view.close(new WrapperError('NotReady', 'the view is opened again'));
+    }
+    return this.#lease(this.find(query) ?? this.#openUncounted(query, role ?? {}), undefined);
   }
 
   /** Ends all reflectors and waits for them. */

@@ -109,6 +109,16 @@ test('a relay that serves again is used again, and not left for what the API ser
   await simulation.close();
 }, 120_000);
 
+test('a query of other clients than kube-proxy never leaves a relay', async () => {
+  const createServer = (options: ConstructorParameters<typeof RelayedServer>[0]) =>
+    new RelayedServer(options);
+  const simulation = new Simulation(sequence(3), 5, createServer, { forOthers: true });
+  simulation.server.fault = () => refusal(429);
+  await simulation.pass(120_000);
+  expect(simulation.server.lefts).toHaveLength(0);
+  await simulation.close();
+});
+
 describe('of a site that boots', () => {
   test('a first list may be slow for as long as relays are waited for', async () => {
     const simulation = await start(() => refusal(429), 70_000);

@@ -266,6 +266,33 @@ describe('when the API server rejects a field selector for Services', () => {
   });
 });
 
+// All are requested before the API server has answered.
+test.each<RawSettings>([
+  {},
+  { cloud: { mode: 'passthrough' } },
+  { serviceFilter: { mode: 'FilterIfLabelDoesNotExists', label: 'mesh' } },
+])('a view that replaces a rejected one may be open: %j', async (settings) => {
+  server.refuse(({ path, query }) => {
+    return path === '/api/v1/services' && query.get('fieldSelector') !== null;
+  }, 400);
+  await start({ defaultViewsMs: 100_000 }, settings);
+  for (const query of [NEW.services, OLDEST.slices, OLDEST.services]) proxy.views.acquire(query);
+  for (const query of [OLDEST.slices, OLDEST.services]) {
+    await eventually(() => {
+      const { view, release } = proxy.views.acquire(query);
+      release();
+      return view.started;
+    }, true);
+  }
+  expect(await kept()).toBe(1);
+});
+
+test('with policies of headless Services, a client that reads only Services is answered', async () => {
+  await start({ defaultViewsMs: 100_000 }, { headless: true });
+  await use(NEW.services);
+  expect(openPaths()).toContain(queryPath({ ...NEW.services, fieldSelector: '' }));
+});
+
 // It came before its endpoints, which wait for the nodes of the site: kube-proxy refused connections to it meanwhile.
 test('a new Service is hidden until its first policy is active', async () => {
   server.label(NODE, 'site', 'a');

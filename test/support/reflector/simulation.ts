@@ -31,6 +31,7 @@ export class Simulation<Server extends SimulatedServer = SimulatedServer> {
     random: () => number,
     queries: number,
     createServer: (options: ServerOptions) => Server,
+    { forOthers = false } = {},
   ) {
     const { logger, lines } = recordingLogger();
     const codec = new JsonCodec();
@@ -55,6 +56,7 @@ export class Simulation<Server extends SimulatedServer = SimulatedServer> {
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
         readLimits: DEFAULT_READ_LIMITS,
+        forOthers,
         absentIsEmpty: group !== '',
         handler: { onChanges, onSynced: () => {} },
         onRefused: (error) => this.refusals.push(error?.status?.code),
