@@ -240,7 +240,12 @@ describe('the changes of one batch', () => {
 
   test('delete a Service before the topology follows', () => {
     const sizes: number[] = [];
-    open({ onFeed: () => sizes.push(view.size) });
+    open({
+      onFeed: (changes) => {
+        sizes.push(view.size);
+        setUnmanaged(changes);
+      },
+    });
     handler.onSynced();
     handler.onChanges([service('web')]);
     handler.onChanges([gone]);
