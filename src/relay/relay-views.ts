@@ -131,15 +131,14 @@ export class RelayViews {
     last?.release();
   }
 
-  /** Holds a query that the API server accepts in place of one that it rejects. */
+  /** Holds a query for Services that the API server accepts in place of one that it rejects. */
   #replaceRejected(): void {
-    for (const [resource, last] of this.#held) {
-      const { query, view } = last.entry.source;
-      const older = view.refusal?.code === 'Refused' ? servicesBefore(query) : undefined;
-      if (older === undefined || resource !== SERVICES) continue;
-      this.#held.set(resource, this.#views.acquire(older, ANYONE));
-      last.release();
-    }
+    const last = this.#held.get(SERVICES);
+    const { query, view } = last?.entry.source ?? {};
+    const older = query && view?.refusal?.code === 'Refused' ? servicesBefore(query) : undefined;
+    if (older === undefined) return;
+    this.#held.set(SERVICES, this.#views.acquire(older, ANYONE));
+    last?.release();
   }
 
   #endLost(): void {
