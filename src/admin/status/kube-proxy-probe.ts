@@ -51,10 +51,9 @@ export async function probeKubeProxy(
   { clusterIp, backends }: ProbeTarget,
   { ports = PORTS, limitMs = 1_000 }: ProbeOptions = {},
 ): Promise<ProbeResult> {
-  const get = (port: number, path: string) => {
-    const signal = AbortSignal.timeout(limitMs);
-    return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes: METRICS_BYTES });
-  };
+  const signal = AbortSignal.timeout(limitMs);
+  const get = (port: number, path: string) =>
+    boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes: METRICS_BYTES });
   const askHealth = async () => {
     const health = await get(ports.health, '/livez');
     // A kube-proxy before 1.28 has no other.
