@@ -107,7 +107,7 @@ export function namespacePolicyOf(annotations: ReadonlyMap<string, string>): Nam
  * Returns what applies to a Service. Never throws: an invalid annotation must not cut traffic, so the Service is not
  * filtered and the result reports the error.
  *
- * @param own the {@link ignoredAnnotations} of the Service, if it has only those that are read
+ * @param own its {@link ignoredAnnotations}, where `service` lacks the annotations that are not read
  */
 export function policyFor(
   service: ServiceDescription,
