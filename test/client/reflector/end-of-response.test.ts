@@ -63,33 +63,23 @@ describe('a response is', () => {
 });
 
 // The API server has decided the first four; a relay itself has refused the others.
-test.each<[number, RequestEnd]>([
-  [403, 'forbidden'],
-  [404, 'rejected'],
-  [410, 'expired'],
-  [429, 'overloaded'],
-  [400, 'relayRefused'],
-  [401, 'relayRefused'],
-  [503, 'relayRefused'],
-  [504, 'relayRefused'],
-])('%i of a relay is %s', (statusCode, end) => {
-  expect(judgeRelay(statusCode, false)).toBe(end);
+test.each<[code: number, ofOwn: RequestEnd, ofOthers: RequestEnd]>([
+  [403, 'forbidden', 'forbidden'],
+  [404, 'rejected', 'rejected'],
+  [410, 'expired', 'expired'],
+  [429, 'overloaded', 'overloaded'],
+  [400, 'relayRefused', 'rejected'],
+  [422, 'relayRefused', 'rejected'],
+  [401, 'relayRefused', 'overloaded'],
+  [503, 'relayRefused', 'overloaded'],
+  [504, 'relayRefused', 'overloaded'],
+])('%i of a relay is %s; for a query of another client than kube-proxy, %s', (code, ...ends) => {
+  const response = { statusCode: code, headers: { 'content-type': PROTOBUF }, isRelay: true };
+  const judged = [false, true].map((forOthers) =>
+    endOfResponse(response, { ...TOO_LARGE, code }, SLICES, forOthers),
+  );
+  expect(judged).toEqual(ends);
 });
-
-test.each<[number, RequestEnd]>([
-  [403, 'forbidden'],
-  [400, 'rejected'],
-  [422, 'rejected'],
-  [401, 'overloaded'],
-  [503, 'overloaded'],
-])('%i of a relay for the query of another client than kube-proxy is %s', (statusCode, end) => {
-  expect(judgeRelay(statusCode, true)).toBe(end);
-});
-
-function judgeRelay(statusCode: number, forOthers: boolean): RequestEnd {
-  const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
-  return endOfResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES, forOthers);
-}
 
 describe('a list is of a collection', () => {
   const list = (kind: string, ...kinds: string[]) => ({ kind, itemKinds: new Set(kinds) });
