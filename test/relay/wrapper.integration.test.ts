@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
-import type { SeenRequest } from '../../fake-apiserver/faults.ts';
 import { type ServingFiles, writeServingFiles } from '../../harness/certificates.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
@@ -17,7 +16,7 @@ import { listeningSockets } from '../support/http/listening-sockets.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
-import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { putService, putSlice, rejectFieldSelectors } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const SLICES =
@@ -203,9 +202,7 @@ test.each([
 });
 
 test('a relay is ready although its API server cannot select Services by their address', async () => {
-  const isSelected = ({ path, query }: SeenRequest) =>
-    path === '/api/v1/services' && query.get('fieldSelector') !== null;
-  cluster.refuse(isSelected, 400);
+  rejectFieldSelectors(cluster);
   const relay = await useRelayOf(api, files);
   await eventually(() => relay.views.problem, undefined);
   expect(relay.views.queries.map(({ fieldSelector }) => fieldSelector)).toEqual(['', '']);

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import type { SeenRequest } from '../../../fake-apiserver/faults.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { CURRENT_SLICES, servicesBeside } from '../../../src/client/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
@@ -9,7 +8,7 @@ import { readHealth } from '../../../src/diagnosis/reading/health.ts';
 import type { ViewSource } from '../../../src/node/views/view-source.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putService, putSlice, rejectFieldSelectors } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const NODE = 'edge-1';
@@ -241,13 +240,8 @@ describe('when a kube-proxy comes', () => {
   );
 });
 
-// Before Kubernetes 1.31 an API server cannot select Services by their address. A kube-proxy of its time does not.
 describe('when the API server rejects a field selector for Services', () => {
-  beforeEach(() => {
-    const selects = ({ path, query }: SeenRequest) =>
-      path === '/api/v1/services' && query.get('fieldSelector') !== null;
-    server.refuse(selects, 400);
-  });
+  beforeEach(() => rejectFieldSelectors(server));
 
   test.each([
     ['nothing', []],
@@ -264,27 +258,24 @@ describe('when the API server rejects a field selector for Services', () => {
     const services = open().filter(({ resource }) => resource.plural === 'services');
     expect(services).toEqual([OLDEST.services]);
   });
-});
 
-// All are requested before the API server has answered.
-test.each<RawSettings>([
-  {},
-  { cloud: { mode: 'passthrough' } },
-  { serviceFilter: { mode: 'FilterIfLabelDoesNotExists', label: 'mesh' } },
-])('a view that replaces a rejected one may be open: %j', async (settings) => {
-  server.refuse(({ path, query }) => {
-    return path === '/api/v1/services' && query.get('fieldSelector') !== null;
-  }, 400);
-  await start({ defaultViewsMs: 100_000 }, settings);
-  for (const query of [NEW.services, OLDEST.slices, OLDEST.services]) proxy.views.acquire(query);
-  for (const query of [OLDEST.slices, OLDEST.services]) {
-    await eventually(() => {
-      const { view, release } = proxy.views.acquire(query);
-      release();
-      return view.started;
-    }, true);
-  }
-  expect(await kept()).toBe(1);
+  // All are requested before the API server has answered.
+  test.each<RawSettings>([
+    {},
+    { cloud: { mode: 'passthrough' } },
+    { serviceFilter: { mode: 'FilterIfLabelDoesNotExists', label: 'mesh' } },
+  ])('a view that replaces a rejected one may be open: %j', async (settings) => {
+    await start({ defaultViewsMs: 100_000 }, settings);
+    for (const query of [NEW.services, OLDEST.slices, OLDEST.services]) proxy.views.acquire(query);
+    for (const query of [OLDEST.slices, OLDEST.services]) {
+      await eventually(() => {
+        const { view, release } = proxy.views.acquire(query);
+        release();
+        return view.started;
+      }, true);
+    }
+    expect(await kept()).toBe(1);
+  });
 });
 
 test('with policies of headless Services, a client that reads only Services is answered', async () => {

@@ -128,3 +128,11 @@ export function putEndpoints(
   if (server.get('endpoints', service) === undefined) server.create('endpoints', object);
   else server.update('endpoints', object);
 }
+
+/** Before Kubernetes 1.31 an API server cannot select Services by their address. A kube-proxy of its time does not. */
+export function rejectFieldSelectors(server: ApiServer): void {
+  server.refuse(
+    ({ path, query }) => path === '/api/v1/services' && query.get('fieldSelector') !== null,
+    400,
+  );
+}
