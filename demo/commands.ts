@@ -5,7 +5,17 @@ import { isLabelKey, isLabelValue } from '../src/topology/policy/label.ts';
 /** Commands that change the cluster. The terminal and the page have them. */
 const CHANGES = ['label', 'annotate', 'ready', 'notready'] as const;
 /** Commands of the terminal alone. */
-export const TERMINAL = ['show', 'explain', 'node', 'help', 'quit', 'exit'] as const;
+export const TERMINAL = [
+  'show',
+  'explain',
+  'node',
+  'outage',
+  'reboot',
+  'recover',
+  'help',
+  'quit',
+  'exit',
+] as const;
 
 /** Names in examples. */
 export interface ExampleNames {
@@ -27,6 +37,8 @@ export function helpOf({ node, otherNode, service, address }: ExampleNames): str
     [`explain ${service}`, 'why this node sees which endpoints'],
     [`show ${service}`, 'print one Service (show: the whole table)'],
     [`node ${otherNode}`, 'look from another node'],
+    ['outage', 'let the API server fail (recover ends it)'],
+    ['reboot', 'start all nodes again, from their snapshots'],
     ['help', 'this text'],
     ['quit', 'end the demo'],
   ] as const;

@@ -18,29 +18,44 @@ export interface DemoNode {
   readonly proxy: NodeProxy;
   readonly client: WatchClient;
   readonly answer: ReturnType<typeof createAdminHandler>;
+  /** Absolute path of the folder of its snapshots. */
+  readonly stateDir: string;
   close(): Promise<void>;
 }
 
-/** The nodes of the demo. Each is started when it is first requested. */
+/** The nodes of the demo. Each is started when it is first requested, and keeps snapshots in a folder of its own. */
 export class DemoNodes {
   readonly #apiServer: string;
   readonly #logger: Logger;
+  readonly #folder: string;
   readonly #nodes = new Map<string, Promise<DemoNode>>();
 
-  constructor(apiServer: string, logger: Logger) {
+  /** @param folder an empty one for the snapshots; the caller removes it */
+  constructor(apiServer: string, logger: Logger, folder: string) {
     this.#apiServer = apiServer;
     this.#logger = logger;
+    this.#folder = folder;
   }
 
   /** @param name name of an existing node, which bounds their number */
   get(name: string): Promise<DemoNode> {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
-    const started = startNode(this.#apiServer, name, this.#logger.child({ node: name }));
-    this.#nodes.set(name, started);
-    // The caller reports the error. The next request tries again.
-    started.catch(() => this.#nodes.delete(name));
-    return started;
+    return this.#start(name, mkdtemp(join(this.#folder, 'node-')));
+  }
+
+  /** Ends all nodes and starts them again, as after a power cut: they have nothing but their snapshots. */
+  async reboot(): Promise<void> {
+    const started = [...this.#nodes].map(([name, node]) =>
+      this.#start(
+        name,
+        node.then(async ({ stateDir, close }) => {
+          await close();
+          return stateDir;
+        }),
+      ),
+    );
+    await Promise.all(started);
   }
 
   async close(): Promise<void> {
@@ -48,11 +63,27 @@ export class DemoNodes {
     const started = nodes.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
     await Promise.all(started.map((node) => node.close()));
   }
+
+  /** @param folder of its snapshots, as soon as nobody else uses it */
+  #start(name: string, folder: Promise<string>): Promise<DemoNode> {
+    const logger = this.#logger.child({ node: name });
+    const started = folder.then((stateDir) => startNode(this.#apiServer, name, stateDir, logger));
+    this.#nodes.set(name, started);
+    // The caller reports the error. The next request tries again.
+    started.catch(() => this.#nodes.delete(name));
+    return started;
+  }
 }
 
-async function startNode(apiServer: string, name: string, logger: Logger): Promise<DemoNode> {
+async function startNode(
+  apiServer: string,
+  name: string,
+  stateDir: string,
+  logger: Logger,
+): Promise<DemoNode> {
   const credentials = await credentialsFor(apiServer, logger);
-  const settings = loadSettings({ nodeName: name, listen: '127.0.0.1:0' }, {}, undefined);
+  const flags = { nodeName: name, listen: '127.0.0.1:0', stateDir };
+  const settings = loadSettings(flags, {}, undefined);
   const proxy = await startNodeProxy({ ...nodeProxyOptions(settings), credentials, logger });
   const stop = async (): Promise<void> => {
     await proxy.close();
@@ -64,6 +95,7 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
       proxy,
       client,
       answer: createAdminHandler(proxy, logger),
+      stateDir,
       async close() {
         await client.close();
         await stop();

@@ -1,4 +1,4 @@
-import type { ApiServer } from '../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../fake-apiserver/kube-object.ts';
 import { endpointReasons } from '../src/diagnosis/explain/endpoint-reasons.ts';
 import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
@@ -23,14 +23,14 @@ const HEADLESS = 'service.kubernetes.io/headless';
 const known = new WeakMap<object, Slice>();
 const codec = new JsonCodec();
 
-/** Compares the endpoints at the API server with those that a client of the wrapper sees, and gives the reasons. */
+/** Compares the endpoints of EndpointSlices with those that a client of the wrapper sees, and gives the reasons. */
 export function rowsOf(
-  server: ApiServer,
+  all: readonly KubeObject[],
   topology: Topology,
   shown: ReadonlyMap<string, ReadonlySet<string>>,
 ): Row[] {
   const byService = new Map<string, Slice[]>();
-  for (const object of server.list('endpointslices')) {
+  for (const object of all) {
     if (object.metadata.labels?.[HEADLESS] !== undefined) continue;
     const slice = known.get(object) ?? readSlice(object);
     known.set(object, slice);

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { DemoFlags } from '../cli/demo/demo.ts';
 import { namesOf } from '../cli/simulate/manifest-files.ts';
 import { type ApiServer, createApiServer } from '../fake-apiserver/api-server.ts';
@@ -28,8 +31,8 @@ export async function runDemo(flags: DemoFlags): Promise<number> {
   const first = findNode(server, node ?? firstNode(server, isExample));
   const warnings = new Warnings(() => session.warned());
   const url = await server.listen();
-  const nodes = new DemoNodes(url, warnings.logger);
-  const session = new DemoSession({ server, nodes, terminal, warnings });
+  const nodes = new DemoNodes(url, warnings.logger, folderUntilExit());
+  const session = new DemoSession({ server, url, nodes, terminal, warnings });
   try {
     terminal.print(`A cluster in memory: ${sizeOf(server)}. Its API server: ${url}`);
     if (ignored.size > 0) terminal.print(formatIgnored(ignored));
@@ -41,7 +44,7 @@ export async function runDemo(flags: DemoFlags): Promise<number> {
     if (once) {
       if (isExample) await takeTour(session, terminal, 0);
     } else {
-      const demo = { server, nodes, terminal, warnings, session };
+      const demo = { server, url, nodes, terminal, warnings, session };
       await interact(demo, first, flags);
     }
     return 0;
@@ -88,6 +91,17 @@ async function interact(
   } finally {
     await page.close();
   }
+}
+
+/** A temporary folder, which is removed however the process ends. */
+function folderUntilExit(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  // Without a listener, a signal ends the process without `exit`.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+  return folder;
 }
 
 function firstNode(server: ApiServer, isExample: boolean): string {

@@ -1,8 +1,12 @@
 import { formatExplained } from '../cli/node/explain-text.ts';
 import type { ApiServer } from '../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../fake-apiserver/kube-object.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
 import { shortKey } from '../src/diagnosis/explain/short-key.ts';
+import { readCollections } from '../src/diagnosis/reading/collections.ts';
+import { dataAge } from '../src/diagnosis/reading/data-age.ts';
+import type { NodeProxy } from '../src/server/node-proxy.ts';
 import { changedServices, type Row } from './changes.ts';
 import {
   type ExampleNames,
@@ -22,6 +26,8 @@ import type { Warnings } from './warnings.ts';
 
 export interface SessionOptions {
   readonly server: ApiServer;
+  /** Where it listens. */
+  readonly url: string;
   readonly nodes: DemoNodes;
   readonly terminal: Terminal;
   readonly warnings: Warnings;
@@ -33,6 +39,8 @@ export class DemoSession {
   readonly #settling: Settling;
   /** The node that is shown; undefined: none yet. */
   #shown: { readonly name: string; readonly node: DemoNode; rows: readonly Row[] } | undefined;
+  /** The EndpointSlices when the API server failed: all that a node can know. Undefined: it works. */
+  #known: readonly KubeObject[] | undefined;
   #legend: string | undefined = LEGEND;
   /** Whether the user waits for an effect, so that no effect is printed too. */
   #isAwaited = false;
@@ -59,10 +67,8 @@ export class DemoSession {
 
   /** Shows a node, whose first list is complete. */
   async show(name: string): Promise<void> {
-    const node = await this.#options.nodes.get(name);
-    this.#shown = { name, node, rows: [] };
-    node.client.subscribe(this.#onEvents);
-    this.#shown.rows = this.#read();
+    await this.#follow(name, []);
+    if (this.#shown !== undefined) this.#shown.rows = this.#read();
     this.#drawAll();
   }
 
@@ -77,6 +83,9 @@ export class DemoSession {
       else if (verb === 'show') this.#drawService(findService(this.#options.server, subject));
       else if (verb === 'explain') await this.#explain(subject);
       else if (verb === 'node') await this.show(findNode(this.#options.server, subject));
+      else if (verb === 'outage') await this.#fail();
+      else if (verb === 'recover') await this.#recover();
+      else if (verb === 'reboot') await this.#reboot();
       else if (verb !== '') await this.#change(line);
     } catch (error) {
       terminal.print(`! ${error instanceof Error ? error.message : String(error)}`);
@@ -122,10 +131,44 @@ export class DemoSession {
   }
 
   async #change(line: string): Promise<void> {
-    const { server, terminal } = this.#options;
-    terminal.print(runChange(server, line));
+    await this.#done(runChange(this.#options.server, line));
+  }
+
+  /** @param rows what was printed last */
+  async #follow(name: string, rows: readonly Row[]): Promise<void> {
+    const node = await this.#options.nodes.get(name);
+    this.#shown = { name, node, rows };
+    node.client.subscribe(this.#onEvents);
+  }
+
+  /** Prints what has been done, and a moment later its effect on this node. */
+  async #done(text: string): Promise<void> {
+    this.#options.terminal.print(text);
     this.changed();
     await this.#settling.settled();
+  }
+
+  async #fail(): Promise<void> {
+    const { server } = this.#options;
+    if (this.#known !== undefined) throw new Error('the API server has failed already; recover');
+    this.#known = server.list('endpointslices');
+    await server.close();
+    await this.#done('the API server does not answer any more');
+  }
+
+  async #recover(): Promise<void> {
+    const { server, url } = this.#options;
+    if (this.#known === undefined) throw new Error('the API server works; outage lets it fail');
+    const { hostname, port } = new URL(url);
+    await server.listen(Number(port), hostname);
+    this.#known = undefined;
+    await this.#done('the API server answers again');
+  }
+
+  async #reboot(): Promise<void> {
+    await this.#options.nodes.reboot();
+    if (this.#shown !== undefined) await this.#follow(this.#shown.name, this.#shown.rows);
+    await this.#done('all nodes have started again');
   }
 
   async #explain(subject: string): Promise<void> {
@@ -137,16 +180,20 @@ export class DemoSession {
     terminal.printText(formatExplained(await explainOne(proxy, service)));
   }
 
-  /** Whether the wrapper still reads nodes that a policy needs. */
+  /** Whether the wrapper still reads nodes that a policy needs, or has not connected again. */
   #isBusy(): boolean {
-    const sets = [...(this.#shown?.node.proxy.topology.nodeSets.values() ?? [])];
-    return sets.some(({ needed, state }) => needed && state === 'syncing');
+    if (this.#shown === undefined) return false;
+    const { proxy } = this.#shown.node;
+    const sets = [...proxy.topology.nodeSets.values()];
+    const isReading = sets.some(({ needed, state }) => needed && state === 'syncing');
+    return isReading || (this.#known === undefined && !isConnected(proxy));
   }
 
   #read(): Row[] {
     if (this.#shown === undefined) return [];
     const { proxy, client } = this.#shown.node;
-    return rowsOf(this.#options.server, proxy.topology, client.shown);
+    const slices = this.#known ?? this.#options.server.list('endpointslices');
+    return rowsOf(slices, proxy.topology, client.shown);
   }
 
   /** `edge-1 (site=a)`, with the labels that tell places apart. */
@@ -194,6 +241,11 @@ export class DemoSession {
     if (this.#legend !== undefined) terminal.print(this.#legend);
     this.#legend = undefined;
   }
+}
+
+function isConnected(proxy: NodeProxy): boolean {
+  const { state } = dataAge(readCollections(proxy), proxy.upstream);
+  return state === 'connected' || state === 'quiet';
 }
 
 /** Labels that every node has. */

@@ -1,7 +1,7 @@
 import { type Logger, pino } from 'pino';
 
 /** Warnings that are printed at a time. The others are counted. */
-const MAX_PRINTED = 5;
+const MAX_PRINTED = 3;
 
 /** Collects what the wrappers of the demo log at level warn and above, as lines for people. */
 export class Warnings {

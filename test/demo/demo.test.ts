@@ -92,6 +92,30 @@ describe('kube-proxy-wrapper demo', () => {
     expect(shownIn(out.split('\nA tour of')[0] ?? '')).not.toContain('10.244.102.20');
   });
 
+  test('the tour renames a zone, and boots a site without its link', async () => {
+    const { out } = await runDemo('demo --once');
+    const steps = out.split('\n> ');
+    const first = steps.findIndex((each) => each.startsWith('label cloud-2 '));
+    const [renamed = '', , , , , booted = '', unheard, heard = ''] = steps.slice(first);
+    expect(renamed).toMatch(/^ {2}~ {2}yes +10\.244\.102\.53 +cloud-2 +zone matches/m);
+    expect(booted).toContain('the snapshot on disk is used');
+    expect(booted).toContain('edge-1 (site=a): nothing has changed for this node');
+    expect(unheard).toContain('edge-1 (site=a): nothing has changed for this node');
+    expect(heard).toMatch(/^ {2}\+ {2}now yes {2}10\.244\.102\.20 /m);
+  });
+
+  test('says why an outage cannot begin or end, and continues after a reboot without one', async () => {
+    const lines = ['recover', 'reboot', 'label edge-1 site=b', 'outage', 'outage', 'quit'];
+    const { code, out } = await runDemo('demo', lines.join('\n'));
+    expect(code).toBe(0);
+    expect(answerOf(out, 'recover')).toBe('! the API server works; outage lets it fail\n\n');
+    expect(answerOf(out, 'label edge-1 site=b')).toContain('2 more than before');
+    expect(out.split('demo> outage\n')[2]).toContain(
+      '! the API server has failed already; recover',
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   // It crashed 5 times of 5: a timer used the wrapper before it was assigned, and 503 was fatal.
   test('starts with 10,000 Services from standard input, and says what it ignores', async () => {
     const cluster = JSON.stringify(bigCluster(10_000));
