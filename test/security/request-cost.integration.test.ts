@@ -152,11 +152,6 @@ const INPUTS: readonly [Target, string, (n: number) => Input][] = [
   ['http', 'clauses of Accept', (n) => header('accept', 'a/b,'.repeat(n / 4))],
   ['http', 'parameters of Accept', (n) => header('accept', `a/b${';q=1'.repeat(n / 4)}`)],
   ['http', 'spaces of Accept', (n) => header('accept', `a/b;${' '.repeat(n)};c`)],
-  [
-    'http',
-    'Accept of discovery',
-    (n) => ({ path: '/apis', ...header('accept', 'application/json;as=x,'.repeat(n / 22)) }),
-  ],
   ['http', 'Host', (n) => header('host', '['.repeat(n))],
   ['http', 'Host with colons', (n) => header('host', 'a:'.repeat(n / 2))],
   ['http', 'Origin', (n) => header('origin', 'a'.repeat(n))],

@@ -138,11 +138,10 @@ export class RequestHandler {
       }
       let read = parse?.(request, target);
       if (read === undefined) {
-        const { accept } = request.headers;
-        const encoding = negotiate(accept);
-        const document = request.method === 'GET' ? discoveryOf(path, accept) : undefined;
-        if (document !== undefined) {
-          sendDocument(response, document);
+        const encoding = negotiate(request.headers.accept);
+        const body = request.method === 'GET' ? discoveryOf(path) : undefined;
+        if (body !== undefined) {
+          sendDocument(response, { contentType: 'application/json', body });
           return;
         }
         read = parseRead(request, target, encoding, this.#options);

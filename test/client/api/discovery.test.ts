@@ -4,13 +4,10 @@ import { parseRequestInfo } from '../../../src/client/api/request-info.ts';
 import { RESOURCES } from '../../../src/filter/objects/resource.ts';
 
 const PLURALS = RESOURCES.map(({ plural }) => plural).sort();
-const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-/** As kubectl 1.36 sends it. */
-const KUBECTL = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
 
 // biome-ignore lint/suspicious/noExplicitAny: the documents are those of Kubernetes
-function read(path: string, accept?: string): any {
-  return JSON.parse(discoveryOf(path, accept)?.body.toString() ?? 'null');
+function read(path: string): any {
+  return JSON.parse(discoveryOf(path)?.toString() ?? 'null');
 }
 
 describe('discoveryOf()', () => {
@@ -25,28 +22,6 @@ describe('discoveryOf()', () => {
         expect(parseRequestInfo(`${root}/${name}`).kind).toBe('collection');
         return name;
       }),
-    );
-    expect(found.sort()).toEqual(PLURALS);
-  });
-
-  test('says the same in the aggregated form', () => {
-    const found = ['/api', '/apis'].flatMap((root) =>
-      read(root, KUBECTL).items.flatMap(
-        ({
-          metadata,
-          versions: [{ version, resources }],
-        }: {
-          metadata: { name: string };
-          versions: [{ version: string; resources: { resource: string }[] }];
-        }) =>
-          resources.map(({ resource }) => {
-            const group = metadata.name === '' ? '' : `/${metadata.name}`;
-            expect(parseRequestInfo(`${root}${group}/${version}/${resource}`).kind).toBe(
-              'collection',
-            );
-            return resource;
-          }),
-      ),
     );
     expect(found.sort()).toEqual(PLURALS);
   });
@@ -67,27 +42,6 @@ describe('discoveryOf()', () => {
       name: 'networking.k8s.io',
       preferredVersion: { groupVersion: 'networking.k8s.io/v1', version: 'v1' },
     });
-  });
-
-  test.each<[accept: string | undefined, contentType: string]>([
-    [undefined, 'application/json'],
-    ['application/json', 'application/json'],
-    ['*/*', 'application/json'],
-    [KUBECTL, AGGREGATED],
-    [
-      'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer',
-      AGGREGATED,
-    ],
-    [`application/json, ${AGGREGATED}`, 'application/json'],
-    [
-      'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json',
-      'application/json',
-    ],
-    [`application/vnd.kubernetes.protobuf,${AGGREGATED}`, AGGREGATED],
-  ])('Accept: %s is answered with %s', (accept, contentType) => {
-    for (const path of ['/api', '/apis']) {
-      expect(discoveryOf(path, accept)?.contentType).toBe(contentType);
-    }
   });
 
   test.each(['/api', '/apis', '/api/v1', '/apis/discovery.k8s.io/v1', '/version'])(
@@ -114,6 +68,6 @@ describe('discoveryOf()', () => {
     '/openapi/v3',
     '/api/v1/pods',
   ])('%s is not a document of discovery', (path) => {
-    expect(discoveryOf(path, undefined)).toBeUndefined();
+    expect(discoveryOf(path)).toBeUndefined();
   });
 });
