@@ -1,4 +1,3 @@
-import { CODECS } from '../../client/api/codecs.ts';
 import {
   ALL_SERVICES,
   CURRENT_SLICES,
@@ -74,7 +73,7 @@ export class ViewRegistry {
     const { hasCallers, topology } = options;
     this.#views = new OpenViews({
       ...options,
-      openSource: (query, role) => openViewSource(options, query, CODECS[query.encoding], role),
+      openSource: (query, role) => openViewSource(options, query, role),
       isKubeProxys: kubeProxyQueryTest(topology.nodeName),
       shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
     });

@@ -1,5 +1,5 @@
 import { CODECS } from '../../client/api/codecs.ts';
-import { anyKubeProxyQueryTest } from '../../client/api/kube-proxy-queries.ts';
+import { anyKubeProxyQueryTest, isForEndpoints } from '../../client/api/kube-proxy-queries.ts';
 import { type Query, queryKey } from '../../client/api/query.ts';
 import { sliceSelectionOf } from '../../client/api/slice-selection.ts';
 import { Reflector, type ReflectorStatus } from '../../client/reflector/reflector.ts';
@@ -9,7 +9,6 @@ import type {
 } from '../../client/reflector/reflector-options.ts';
 import { WriteAhead } from '../../client/snapshot/write-ahead.ts';
 import type {
-  Codec,
   EndpointsFacts,
   ObjectBytes,
   ObjectMeta,
@@ -18,13 +17,7 @@ import type {
   ServiceFacts,
 } from '../../filter/codec/codec.ts';
 import type { ChangeHandler } from '../../filter/objects/change.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  NODES,
-  SERVICE_CIDRS,
-  SERVICES,
-} from '../../filter/objects/resource.ts';
+import { NODES, SERVICE_CIDRS, SERVICES } from '../../filter/objects/resource.ts';
 import type { Batches } from '../../filter/projection/batch.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import { feedFirst } from '../../filter/projection/feed-first.ts';
@@ -116,47 +109,53 @@ const RESERVED_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
 export function openViewSource(
   context: SourceContext,
   query: Query,
-  codec: Codec,
   role: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
-  const { versions, window, topology, serviceFilter, withholdsServices } = context;
-  const most = role.reserve === undefined ? undefined : RESERVED_WINDOW;
+  const codec = CODECS[query.encoding];
+  const { versions, window, topology, withholdsServices } = context;
+  const { reserve, services, ownNode } = role;
+  const most = reserve && RESERVED_WINDOW;
   const view = new View({ resource, codec, versions, window, most });
-  const { reserve } = role;
-  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
-    return openEndpoints(context, query, view, role);
-  }
+  const isKubeProxys = anyKubeProxyQueryTest(topology.nodeName)(query);
+  const source = { query, view, reserve, forOthers: reserve !== undefined && !isKubeProxys };
+  if (isForEndpoints(query)) return openEndpoints(context, source, role.reportsWithheld);
   if (resource === SERVICES) {
     // Beside any other query the topology may read no Services, for which the view would wait for ever.
-    const isKubeProxys =
-      role.services !== undefined || anyKubeProxyQueryTest(topology.nodeName)(query);
-    const hides = serviceFilter !== undefined || withholdsServices || isKubeProxys;
-    const followsWithheld = withholdsServices;
-    const visibility = hides
-      ? new ServiceVisibility({ topology, serviceFilter, followsWithheld })
-      : undefined;
-    const decode = (object: ObjectBytes) => codec.service(object);
-    return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });
+    const mayWait = isKubeProxys || services !== undefined;
+    return openObjects(context, {
+      ...source,
+      decode: (object) => codec.service(object),
+      visibility: serviceVisibility(context, mayWait),
+      feed: services,
+    });
   }
   if (resource === NODES && query.fieldSelector === `metadata.name=${topology.nodeName}`) {
-    const { ownNode } = role;
     return openObjects(context, {
-      query,
-      view,
+      ...source,
       decode: (object) => codec.ownNode(object),
       diskFirst: writeAhead(context, query),
       feed: ownNode,
       onStored: (nodes) => {
         for (const node of nodes) ownNode?.onStored(node);
       },
-      reserve,
     });
   }
-  const visibility =
-    resource === SERVICE_CIDRS && withholdsServices ? cidrVisibility(topology) : undefined;
-  const decode = (object: ObjectBytes) => codec.meta(object);
-  return openObjects(context, { query, view, decode, visibility, reserve });
+  const isHideable = resource === SERVICE_CIDRS && withholdsServices;
+  return openObjects(context, {
+    ...source,
+    decode: (object) => codec.meta(object),
+    visibility: isHideable ? cidrVisibility(topology) : undefined,
+  });
+}
+
+/** @param mayWait whether Services can wait for the topology to read them; else only a setting hides any */
+function serviceVisibility(
+  { topology, serviceFilter, withholdsServices: followsWithheld }: SourceContext,
+  mayWait: boolean,
+): ServiceVisibility | undefined {
+  const hides = serviceFilter !== undefined || followsWithheld || mayWait;
+  return hides ? new ServiceVisibility({ topology, serviceFilter, followsWithheld }) : undefined;
 }
 
 /**
@@ -179,7 +178,8 @@ function writeAhead({ snapshots, logger }: SourceContext, query: Query) {
 
 function openObjects<Facts extends ObjectMeta>(
   context: SourceContext,
-  source: Pick<Running<Facts>, 'query' | 'view' | 'decode' | 'reserve'> & {
+  source: OpenedView & {
+    readonly decode: (object: ObjectBytes) => Facts;
     readonly visibility?: Visibility<Facts>;
     readonly feed?: ChangeHandler<Facts>;
     readonly onStored?: ReflectorOptions<Facts>['onStored'];
@@ -202,10 +202,10 @@ function openObjects<Facts extends ObjectMeta>(
 
 function openEndpoints(
   context: SourceContext,
-  query: Query,
-  view: View,
-  { reportsWithheld = false, reserve }: Pick<SourceRole, 'reportsWithheld' | 'reserve'>,
+  opened: OpenedView,
+  reportsWithheld = false,
 ): ViewSource {
+  const { query, view, reserve } = opened;
   const { topology, serviceFilter, clock } = context;
   const { codec, resource } = view;
   const decisionLog = reserve === undefined ? context.decisionLog : undefined;
@@ -223,24 +223,26 @@ function openEndpoints(
   const decode = (object: ObjectBytes): EndpointsFacts => codec.endpoints(resource, object);
   const { localRuntime } = context;
   const next = context.batches.addEndpoints(projection);
-  const isCurrent = (): boolean => source.status.connected;
-  const corrector = localRuntime?.add({ next, codec, resource, isCurrent });
+  const corrector = localRuntime?.add({
+    next,
+    codec,
+    resource,
+    isCurrent: () => source.status.connected,
+  });
   const close = (): void => {
     if (corrector !== undefined) localRuntime?.remove(corrector);
     decisionLog?.release(view);
     next.close();
   };
   const source: ViewSource = runSource(context, {
-    query,
+    ...opened,
     whole: selection?.whole,
-    view,
     projection,
     corrector,
     decode,
     handler: reencoding(view, corrector ?? next),
     find: (key) => view.get(key),
     close,
-    reserve,
   });
   return source;
 }
@@ -271,12 +273,19 @@ export function reencoding<Facts extends ObjectMeta>(
   };
 }
 
-/** What a reflector and its handler need, and what they fill. */
-interface Running<Facts extends ObjectMeta> {
+/** What all sources have, before they differ by collection. */
+interface OpenedView {
   readonly query: Query;
+  readonly view: View;
+  readonly reserve: ReserveBytes | undefined;
+  /** See ReflectorOptions. */
+  readonly forOthers: boolean;
+}
+
+/** What a reflector and its handler need, and what they fill. */
+interface Running<Facts extends ObjectMeta> extends OpenedView {
   /** What is read, if the view is a part of it. The view then has no projection of its own. */
   readonly whole?: Query | undefined;
-  readonly view: View;
   readonly projection: EndpointsProjection | undefined;
   readonly corrector?: Corrector;
   readonly decode: (object: ObjectBytes) => Facts;
@@ -285,7 +294,6 @@ interface Running<Facts extends ObjectMeta> {
   readonly onStored?: ReflectorOptions<Facts>['onStored'];
   /** Closes what the handler has opened. */
   readonly close: () => void;
-  readonly reserve: ReserveBytes | undefined;
 }
 
 function runSource<Facts extends ObjectMeta>(
@@ -305,7 +313,6 @@ function runSource<Facts extends ObjectMeta>(
     ...context,
     ...parts,
     snapshots,
-    forOthers: !anyKubeProxyQueryTest(context.topology.nodeName)(query) && reserve !== undefined,
     query: whole ?? query,
     memory,
     onUnanswerable: (error) => view.refuse(error),
