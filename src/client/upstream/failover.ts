@@ -222,8 +222,7 @@ export class Failover implements ServerAccess {
   }
 
   #handle(event: ServerEvent, why: keyof typeof WHY, cause?: string): void {
-    const { returnMs = RETURN_MS } = this.#options;
-    const next = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+    const next = this.#next(event);
     // Nearly all events end here: each answer is one, and so are the events of a watch.
     if (next.inUse === this.#choice.inUse) {
       this.#choice = next;
@@ -242,31 +241,30 @@ export class Failover implements ServerAccess {
     else this.#onSwitch();
   }
 
-  /** Uses the first server before the current one from which a list arrives. */
   #returnLater(): void {
-    const { tryServer, returnMs = RETURN_MS, onReturn, logger } = this.#options;
-    const timer = setTimeout(
-      async () => {
-        for (const server of this.#all()) {
-          if (server.href === this.#choice.inUse) break;
-          const list = tryServer?.(server) ?? Promise.reject();
-          const arrives = await list.then(() => true).catch(() => false);
-          if (this.#returning !== timer) return;
-          // A relay may have been replaced meanwhile.
-          if (!arrives || !this.#choice.servers.includes(server.href)) continue;
-          const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
-          logger.info({ server: addressOf(server) }, `${text} is used again`);
-          const event = { type: 'listed', server: server.href } as const;
-          this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
-          this.#onSwitch();
-          onReturn();
-          return;
-        }
-        this.#returnLater();
-      },
-      returnMs * this.#choice.longer * (1 + SPREAD * Math.random()),
-    );
-    this.#returning = timer.unref();
+    const { returnMs = RETURN_MS } = this.#options;
+    const delayMs = returnMs * this.#choice.longer * (1 + SPREAD * Math.random());
+    const attempt = setTimeout(() => void this.#tryToReturn(attempt), delayMs).unref();
+    this.#returning = attempt;
+  }
+
+  /** Uses the first server before the current one from which a list arrives. Never rejects. */
+  async #tryToReturn(attempt: NodeJS.Timeout): Promise<void> {
+    for (const server of this.#all()) {
+      if (server.href === this.#choice.inUse) break;
+      const list = this.#options.tryServer?.(server) ?? Promise.reject();
+      const arrives = await list.then(() => true).catch(() => false);
+      if (this.#returning !== attempt) return;
+      // A relay may have been replaced meanwhile.
+      if (!arrives || !this.#choice.servers.includes(server.href)) continue;
+      const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
+      this.#options.logger.info({ server: addressOf(server) }, `${text} is used again`);
+      this.#choice = this.#next({ type: 'listed', server: server.href });
+      this.#onSwitch();
+      this.#options.onReturn();
+      return;
+    }
+    this.#returnLater();
   }
 
   #onSwitch(): void {
@@ -281,9 +279,12 @@ export class Failover implements ServerAccess {
   }
 
   #replaceServers(): void {
+    this.#choice = this.#next({ type: 'replaced', ...this.#candidates(this.waitsForRelays) });
+  }
+
+  #next(event: ServerEvent): ServerChoice {
     const { returnMs = RETURN_MS } = this.#options;
-    const event = { type: 'replaced', ...this.#candidates(this.waitsForRelays) } as const;
-    this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+    return nextChoice(this.#choice, event, { now: performance.now(), returnMs });
   }
 
   /** @param waits whether API servers are held back if there are relays */
