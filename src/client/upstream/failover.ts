@@ -189,10 +189,10 @@ export class Failover implements ServerAccess {
    */
   replaceRelays(servers: readonly URL[], problem?: string): void {
     if (this.#relays?.replace(servers, problem) !== true) return;
-    const { inUse, longer } = this.#choice;
+    const { inUse, returnFactor } = this.#choice;
     this.#replaceServers();
     if (this.#choice.inUse !== inUse) this.#onSwitch();
-    else this.#scheduleReturn(this.#choice.longer < longer);
+    else this.#scheduleReturn(this.#choice.returnFactor < returnFactor);
   }
 
   /**
@@ -243,7 +243,7 @@ export class Failover implements ServerAccess {
 
   #returnLater(): void {
     const { returnMs = RETURN_MS } = this.#options;
-    const delayMs = returnMs * this.#choice.longer * (1 + SPREAD * Math.random());
+    const delayMs = returnMs * this.#choice.returnFactor * (1 + SPREAD * Math.random());
     const attempt = setTimeout(() => void this.#tryToReturn(attempt), delayMs).unref();
     this.#returning = attempt;
   }

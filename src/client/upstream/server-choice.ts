@@ -16,7 +16,7 @@ export interface ServerChoice {
   /** Servers that were left since one answered. */
   readonly left: number;
   /** How many times `returnMs` the next return waits. */
-  readonly longer: number;
+  readonly returnFactor: number;
 }
 
 export type ServerEvent =
@@ -50,7 +50,7 @@ export interface ChoiceTimes {
 
 /** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 export const MAX_SERVER_ERRORS = 3;
-const MAX_LONGER = 16;
+const MAX_RETURN_FACTOR = 16;
 
 export function initialChoice(
   servers: readonly string[],
@@ -58,7 +58,7 @@ export function initialChoice(
 ): ServerChoice {
   const [inUse = ''] = servers;
   const since = Number.NEGATIVE_INFINITY;
-  return { servers, held, inUse, since, isReturn: false, failures: 0, left: 0, longer: 1 };
+  return { servers, held, inUse, since, isReturn: false, failures: 0, left: 0, returnFactor: 1 };
 }
 
 /**
@@ -107,8 +107,14 @@ export function nextChoice(
       const replaced = isKnown ? {} : { inUse: first, since: times.now, failures: 0, left: 0 };
       // A server that nobody has tried is no reason to wait longer.
       const isNew = event.servers.some((each) => !servers.includes(each) && !held.includes(each));
-      const longer = isNew ? 1 : choice.longer;
-      return { ...choice, servers: event.servers, held: event.held ?? [], longer, ...replaced };
+      const returnFactor = isNew ? 1 : choice.returnFactor;
+      return {
+        ...choice,
+        servers: event.servers,
+        held: event.held ?? [],
+        returnFactor,
+        ...replaced,
+      };
     }
     case 'waited': {
       const [first] = held;
@@ -132,12 +138,12 @@ export function inOrder({ servers, inUse }: ServerChoice): readonly string[] {
 
 /** Uses the next server of the list, if there is another one. */
 function useNext(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
-  const { since, isReturn, left, longer } = choice;
+  const { since, isReturn, left, returnFactor } = choice;
   const [, to] = inOrder(choice);
   if (to === undefined) return { ...choice, failures: choice.failures + 1 };
   // Only the first after a return counts: those after it may all be full, or gone.
-  const isSoon = now - since < returnMs * longer;
-  const later = isSoon ? Math.min(2 * longer, MAX_LONGER) : 1;
+  const isSoon = now - since < returnMs * returnFactor;
+  const later = isSoon ? Math.min(2 * returnFactor, MAX_RETURN_FACTOR) : 1;
   return {
     ...choice,
     inUse: to,
@@ -145,6 +151,6 @@ function useNext(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerCh
     isReturn: false,
     failures: 0,
     left: left + 1,
-    longer: isReturn ? later : longer,
+    returnFactor: isReturn ? later : returnFactor,
   };
 }

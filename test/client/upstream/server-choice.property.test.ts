@@ -36,7 +36,7 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
   const hasMoved = after.inUse !== before.inUse;
   expect(after.servers).toContain(after.inUse);
   expect([...inOrder(after)].sort()).toEqual([...after.servers].sort());
-  expect([1, 2, 4, 8, 16]).toContain(after.longer);
+  expect([1, 2, 4, 8, 16]).toContain(after.returnFactor);
   // A server that stays remains in use, and a new one does not answer for the old one.
   if (happened.type === 'replaced' && happened.servers.includes(before.inUse)) {
     expect([after.inUse, after.since]).toEqual([before.inUse, before.since]);
@@ -59,7 +59,7 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
     const isNew = happened.servers.some(
       (each) => !before.servers.concat(before.held).includes(each),
     );
-    expect(after.longer).toBe(isNew ? 1 : before.longer);
+    expect(after.returnFactor).toBe(isNew ? 1 : before.returnFactor);
   }
   if (!hasMoved) return;
   // Only the server in use is left, and only for what happened while it was used.
@@ -141,7 +141,7 @@ test('a new server is tried soon, however long a full one has made the next retu
   let choice = initialChoice(['a', 'b']);
   const longerAfter = (...happened: ServerEvent[]): number => {
     for (const each of happened) choice = nextChoice(choice, each, { now: 1, returnMs: 20 });
-    return choice.longer;
+    return choice.returnFactor;
   };
   const full: ServerEvent = { ...NOW, server: 'a', end: 'unreachable' };
   expect(longerAfter({ type: 'listed', server: 'a' }, full)).toBe(2);

@@ -62,7 +62,7 @@ export class RelayedServer extends SimulatedServer {
   }
 
   #returnLater(): void {
-    this.#time.after(RETURN_MS * this.#choice.longer, () => {
+    this.#time.after(RETURN_MS * this.#choice.returnFactor, () => {
       if (this.isListing) {
         this.#handle({ type: 'listed', server: 'relay' });
         this.serverState.history.reportReturned();
