@@ -121,35 +121,34 @@ export class SnapshotRestore {
 
   /** Acts when the time of the server has ended, else waits for its end. */
   #check(): void {
-    if (this.#phase !== 'waiting') return;
     clearTimeout(this.#timer);
-    const { upstream, folder } = this.#options;
-    while (this.#phase === 'waiting' && this.#attempt !== 'none') {
-      const now = performance.now();
-      const { leaveAt, giveUpAt } = this.#timeOfServer(now);
-      if (now < leaveAt) {
-        this.#checkIn(leaveAt - now);
-        return;
-      }
-      if (!upstream.leaveServer(this.#since)) {
-        if (!upstream.waitsForRelays) this.#giveUpAt(giveUpAt, now);
-        // A relay that boots may keep the request until it has a list, and the API servers follow soon.
-        else if (this.#mayBeOnDisk) this.#giveUpAt(leaveAt, now);
-        else this.#checkIn(folder.graceMs);
-        return;
-      }
-      // A failure may have changed the server before, and the attempt be at that one already.
-      if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
-      this.#since = now;
-    }
+    if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
+    const now = performance.now();
+    const { leaveAt, giveUpAt } = this.#timeOfServer(now);
+    if (now < leaveAt) this.#checkIn(leaveAt - now);
+    else if (this.#options.upstream.leaveServer(this.#since)) this.#onNextServer(now);
+    else this.#onLastServer(giveUpAt - now);
   }
 
-  #giveUpAt(giveUpAt: number, now: number): void {
-    if (now < giveUpAt) {
-      this.#checkIn(giveUpAt - now);
+  #onNextServer(now: number): void {
+    // A failure may have changed the server before, and the attempt be at that one already.
+    const isAtThisServer = this.#asked === this.#options.upstream.address;
+    if (this.#attempt !== 'sent' || !isAtThisServer) this.#attempt = 'none';
+    this.#since = now;
+    this.#check();
+  }
+
+  /** @param leftMs until the server is given up, for which there is no other one */
+  #onLastServer(leftMs: number): void {
+    const { upstream, folder } = this.#options;
+    // A relay that boots may keep the request until it has a list, and the API servers follow soon.
+    const bootMs = this.#mayBeOnDisk ? 0 : folder.graceMs;
+    const waitMs = upstream.waitsForRelays ? bootMs : leftMs;
+    if (waitMs > 0) {
+      this.#checkIn(waitMs);
       return;
     }
-    this.#options.upstream.serverState.giveUp();
+    upstream.serverState.giveUp();
     this.#useDisk();
   }
 
