@@ -17,8 +17,8 @@ const LAST_PROCESS_POLL_MS = 250;
 const END_MS = 15_000;
 
 const WAITS_FOR_LIST =
-  'the API server answers no list, and the process before this one still receives changes: this one waits, and serves ' +
-  'its snapshot only after that one has ended; check the API server';
+  'the API server answers no list, but the previous process still receives changes: this process serves a snapshot ' +
+  'only after the previous one has ended; check the API server';
 
 /** See {@link createLastProcessFlush}. */
 export interface FlushOptions {

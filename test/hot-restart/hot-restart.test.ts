@@ -24,8 +24,8 @@ const NOT_YET_LISTENING =
 const STOPPED_TOO_SOON =
   'the other process has stopped too soon: requests wait until the views are complete';
 const ONLY_A_SNAPSHOT =
-  'the API server answers no list, and the process before this one still receives changes: this one waits, and serves ' +
-  'its snapshot only after that one has ended; check the API server';
+  'the API server answers no list, but the previous process still receives changes: this process serves a snapshot ' +
+  'only after the previous one has ended; check the API server';
 
 /** Whether the kernel moves the pending connections of a socket that closes to the other socket. */
 const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');

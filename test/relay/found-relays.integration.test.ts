@@ -297,7 +297,7 @@ describe('with a disk that', () => {
     const node = await useNode({ state, relayWaitMs });
     expect([await read(node), hosts(node)[0]]).toEqual([200, apiHost()]);
     await eventually(() => hosts(node), [`127.0.0.1:${port}`, apiHost()]);
-    await eventually(() => lines.some(({ msg }) => msg.endsWith('the disk is slow')), true);
+    await eventually(() => lines.some(({ msg }) => msg.startsWith('the disk is slow')), true);
   });
 
   test('is slow, a node uses the relay from disk as soon as that is known', async () => {

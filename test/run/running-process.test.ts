@@ -150,7 +150,7 @@ describe('createLastProcessFlush()', () => {
     await createLastProcessFlush(admin, options)();
     expect(paths).toEqual([...Array(3).fill('GET /version'), 'POST /flush']);
     expect(options.warnings).toEqual([
-      expect.stringContaining('the process before this one still receives changes'),
+      expect.stringContaining('the previous process still receives changes'),
     ]);
   });
 

@@ -193,7 +193,8 @@ export class SnapshotRestore {
   async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
     const onSlow = (): void => {
-      if (this.#phase === 'used') logger.warn(`${this.#problem}, and the disk is slow`);
+      const next = 'the snapshot is shown when it is read; check the disk of stateDir';
+      if (this.#phase === 'used') logger.warn(`${this.#problem}, and the disk is slow: ${next}`);
     };
     const stored = await folder.loadNewest(this.#state, onSlow);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;

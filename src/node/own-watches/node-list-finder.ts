@@ -49,7 +49,7 @@ export class NodeListFinder implements NodeFinder {
     const { snapshots } = context;
     const onSlow = (): void =>
       context.logger.warn(
-        'zones of Nodes that were looked up are not known yet, and the disk is slow',
+        'the disk is slow: views wait for the zones of Nodes that are on it; check the disk of stateDir',
       );
     this.#remembered = snapshots && new RememberedNodes(snapshots, onSlow);
   }

@@ -41,7 +41,10 @@ export async function readRelays(
 ): Promise<FirstRelays> {
   if (service === undefined) return { servers, caFile };
   const onSlow = (): void =>
-    logger.warn({ service }, 'it is not known yet which relays there were, and the disk is slow');
+    logger.warn(
+      { service },
+      'the disk is slow: API servers are used until the last relays are read; check the disk of stateDir',
+    );
   const remembered = snapshots && new RememberedRelays(snapshots, service, bootId, onSlow);
   // Late is no error.
   const read = remembered && withTimeout(waitMs, remembered.read).catch(() => undefined);

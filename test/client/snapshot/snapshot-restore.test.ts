@@ -264,7 +264,9 @@ test('a disk that is slow is waited for, which is logged after 2 s', async () =>
   expect(lines).toEqual([]);
   // Further attempts change nothing.
   await play(['fails Unreachable', 'list', 100_000]);
-  expect(lines).toEqual([expect.objectContaining({ msg: expect.stringMatching(/disk is slow$/) })]);
+  expect(lines).toEqual([
+    expect.objectContaining({ msg: expect.stringMatching(/disk is slow: .*stateDir$/) }),
+  ]);
   expect([shown, reports, refusals]).toEqual([0, 0, []]);
   slow.resolve(stored);
   await play([1]);

@@ -53,7 +53,7 @@ test('a slow disk is waited for while the API server does not answer, which is l
   const { find, found, disk, lines } = await lookUp('unreachable');
   find();
   await eventually(() => lines.length, 1);
-  expect(lines[0]?.msg).toMatch(/^zones of Nodes .* the disk is slow$/);
+  expect(lines[0]?.msg).toMatch(/^the disk is slow: .* zones of Nodes .*stateDir$/);
   expect(found).toEqual([]);
   disk.resolve();
   await eventually(
