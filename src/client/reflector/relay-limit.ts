@@ -3,13 +3,13 @@ import type { Clock } from '../../util/clock.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Upstream, UpstreamRequest, UpstreamResponse } from '../upstream/upstream.ts';
 
-/** A relay that has brought a query neither a list nor an open watch for this long is left, in milliseconds. */
+/** A relay that brings a query neither a list nor an open watch for this long is left, in milliseconds. */
 const RELAY_MS = 30_000;
 
 type Limited = Pick<Upstream, 'request' | 'relaySince' | 'patientUntil' | 'leaveRelay'>;
 
 /**
- * How long one query bears a relay that brings it nothing, whatever the relay answers, or sends byte by byte.
+ * Limits how long one query uses a relay that brings it nothing, whatever the relay answers, or sends byte by byte.
  *
  *     served ── a request is sent to a relay ──▶ waiting ── 30 s ──▶ the relay is left; the request, or the wait
  *        ▲                                          │                after it, ends

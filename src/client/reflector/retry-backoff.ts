@@ -60,7 +60,7 @@ export class RetryBackoff {
     const { wait } = REQUEST_ENDS[end];
     const { firstMs, maxMs, lateMs = maxMs } = WAITS[wait];
     const limit = now - row.since < LATE_MS ? maxMs : lateMs;
-    // 0 for the first, then from a fifth of a second on.
+    // Only the first wait can be 0: those after it begin with a fifth of a second.
     const doubled =
       row.count === 0 ? firstMs : Math.max(firstMs, 100) * 2 ** Math.min(row.count, 20);
     const waitMs = Math.min(limit, doubled) * (0.5 + 0.5 * this.#random());

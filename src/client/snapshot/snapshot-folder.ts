@@ -117,7 +117,7 @@ export class SnapshotFolder {
     return await this.#unlessFailed(withTimeout(LOAD_MS, stored), state);
   }
 
-  /** Whether the disk has told what it has of a query, which a slow one has not in time. */
+  /** Whether the disk has been read for a query; false: it is slow. */
   wasRead(state: QueryState): boolean {
     return this.#wasRead.has(state);
   }
@@ -234,7 +234,7 @@ export class SnapshotFolder {
     } catch (error) {
       this.#failed(CANNOT_WRITE, state, error as Error);
     }
-    // One that is slow goes on, because nothing can end it.
+    // A slow write goes on, because nothing can end it.
     const bytes = await writing.catch(() => undefined);
     if (bytes === undefined) return undefined;
     if (bytes > 0) this.counters.writes++;

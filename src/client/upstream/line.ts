@@ -95,8 +95,8 @@ const CLIENT_OPTIONS = {
  *   on which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. The limit counts checks of
  *   `bytesRead`, so that a blocked event loop does not look like a dead connection. After a GOAWAY no PING is sent
  *   (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over HTTP/1.1.
- * - **A reset that a write finds.** Node 24 then leaves the TLS connection open for ever, without reading, if another
- *   write follows in that turn. Seldom, and only this silence shows it.
+ * - **A reset that a write finds.** If another write follows in that turn, Node 24 leaves the TLS connection open for
+ *   ever, and reads nothing from it. This is rare, and only the check for silence ends such a connection.
  * - **A body that breaks off.** One that the server cancels (RST_STREAM), or whose connection is reset after a GOAWAY,
  *   ends as if it were complete. Readers notice: a list or a Status then does not decode, and a watch has ended.
  */

@@ -182,9 +182,9 @@ export class Upstream {
   }
 
   /**
-   * Reports that a request had no answer in its own time. The server may be slow, or the request have been made so by a
-   * caller. So the server, if it is in use and not the only one, is asked for the list of the options, by one request
-   * of each at a time. Whether that has no response either, within the time of any request, decides.
+   * Reports that a request had no answer in its own time. Either the server is slow, or a caller has made this request
+   * slow. To find out, `list` of the options is requested from the server, if it is in use and not the only one. The
+   * server is left only if that has no response either. One such request is open per server.
    */
   doubt(server = this.failover.servers[0]): void {
     const { list } = this.#options;

@@ -40,8 +40,8 @@ export class RememberedNodes {
   }
 
   /**
-   * Remembers what a look-up of names has found: the zones of the Nodes that exist. Of a disk that has not been
-   * {@link read} by then nothing is used: what slices name is looked up again at each start.
+   * Remembers what a look-up of names has found: the zones of the Nodes that exist. If the disk has not been
+   * {@link read} by then, nothing of it is used: each start looks up again what slices name.
    */
   update(
     names: readonly string[],

@@ -180,19 +180,19 @@ export class NodeLookups {
   }
 
   /**
-   * Sends what was requested, or waits until it may be sent. Nodes that are looked up again wait for their timer:
-   * whether Services need them is asked by deciding these, and the caller is deciding one.
+   * Sends the look-ups that were requested, or fails them until a request may be sent. Repeated look-ups wait for their
+   * timer: to find out whether they are needed, Services are decided, and the caller is deciding one already.
    */
   send(): void {
     if (this.#isFresh) this.#run(({ state }) => state === 'requested');
   }
 
-  /** These nodes entered or left the node set of the zone, which decides. What was found of them is old. */
+  /** Drops the look-ups of nodes that entered or left the node set of the zone: the set is newer than any answer. */
   forget(nodes: readonly string[]): void {
     for (const node of nodes) this.#drop(this.#lookups.get(node));
   }
 
-  /** An answer that is under way has no effect any more. */
+  /** The answer to a request that is still open has no effect. */
   close(): void {
     this.#isClosed = true;
     this.#cancelTimer();
@@ -202,13 +202,13 @@ export class NodeLookups {
     return this.#options.finder.clock.now();
   }
 
-  /** @param isAsked of those that are due; default: all of them */
-  #run(isAsked: (lookup: Lookup) => boolean = () => true): void {
+  /** @param isWanted which of the look-ups that are due are sent; default: all of them */
+  #run(isWanted: (lookup: Lookup) => boolean = () => true): void {
     if (this.#isBusy || this.#isClosed) return;
     this.#cancelTimer();
     this.#isFresh = false;
     const now = this.#now;
-    const due = [...this.#lookups.values()].filter((each) => each.dueAt <= now && isAsked(each));
+    const due = [...this.#lookups.values()].filter((each) => each.dueAt <= now && isWanted(each));
     const waitMs = Math.max(this.#retryAt - this.#now, this.#bucket.waitMs);
     if (waitMs > 0) this.#fail(due);
     else this.#ask(this.#needed(due));
@@ -263,7 +263,7 @@ export class NodeLookups {
     this.#run();
   }
 
-  /** Returns whether the Node is elsewhere now and was not, or the reverse. */
+  /** Stores an answer. Returns whether it changes where the Node is: elsewhere or not. */
   #answer(lookup: Lookup, zone: string | undefined): boolean {
     const { random = Math.random } = this.#options;
     const before = this.isElsewhere(lookup.node);
@@ -279,7 +279,7 @@ export class NodeLookups {
     return before !== lookup.isElsewhere;
   }
 
-  /** Returns the Nodes that are elsewhere by that, and had no answer. */
+  /** Uses what is remembered for Nodes without an answer. Returns those for which that changes where they are. */
   #remember(remembered: ReadonlyMap<string, string>): string[] {
     this.#remembered = remembered;
     const open = [...this.#lookups.values()].filter(({ state }) => state !== 'answered');
@@ -291,12 +291,12 @@ export class NodeLookups {
     return changed.map(({ node }) => node);
   }
 
-  /** What is remembered of these applies until they are answered, or else the field. */
+  /** Until these are answered, what is remembered of them applies, or else the field. */
   #fail(lookups: readonly Lookup[]): void {
     for (const lookup of lookups) if (lookup.state === 'requested') lookup.state = 'failed';
   }
 
-  /** Those that Services still need; the others are dropped. */
+  /** Returns the look-ups that Services still need, and drops the others. Deciding them shows which are needed. */
   #needed(due: readonly Lookup[]): readonly Lookup[] {
     const again = due.filter(({ state }) => state !== 'requested');
     if (again.length === 0) return due;
