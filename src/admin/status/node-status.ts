@@ -1,9 +1,9 @@
-import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/awaited.ts';
 import { type ReadinessCause, withDetail } from '../../diagnosis/reading/causes.ts';
 import type { DataAge } from '../../diagnosis/reading/data-age.ts';
 import type { Health } from '../../diagnosis/reading/health.ts';
 import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import { RELAYS } from '../../diagnosis/reading/readiness.ts';
+import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/start-wait.ts';
 import { VERSION } from '../../version.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';

@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
-import { awaited } from './awaited.ts';
+import { startWait } from './start-wait.ts';
 
 /** The view of endpoints that kube-proxy reads; undefined: it is not complete yet. */
 export function completeView({ views }: Pick<ShownState, 'views'>): EndpointsSource | undefined {
@@ -14,6 +14,6 @@ export function notReady(proxy: ShownState): WrapperError {
   const text =
     proxy.views.kubeProxy.endpoints === undefined
       ? 'no view of endpoints is open yet; try again'
-      : `the view is not complete yet: it waits for ${awaited(proxy).what}; see /readyz`;
+      : `the view is not complete yet: it waits for ${startWait(proxy).what}; see /readyz`;
   return new WrapperError('NotReady', text);
 }

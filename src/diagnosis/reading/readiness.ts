@@ -1,9 +1,16 @@
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
-import { awaited, nodeSetName, OWN_NODE, sourceName, unreadOwnNode, viewName } from './awaited.ts';
 import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
 import { GRACE_MS } from './data-age.ts';
+import {
+  nodeSetName,
+  OWN_NODE,
+  sourceName,
+  startWait,
+  unreadOwnNode,
+  viewName,
+} from './start-wait.ts';
 
 /** One line of /readyz. */
 export interface Check {
@@ -180,7 +187,7 @@ function forbiddenFailure(detail: string): Failure {
 
 /** Of a view that has been listed, and cannot start yet. */
 function waitingFailure(proxy: ProxyState): Failure {
-  const { check: waitsFor, what } = awaited(proxy);
+  const { check: waitsFor, what } = startWait(proxy);
   return { problem: `waits for ${what}`, nature: 'starting', waitsFor };
 }
 

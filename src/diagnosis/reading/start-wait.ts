@@ -19,15 +19,15 @@ export function sourceName(path: string): string {
   return `source ${path}`;
 }
 
-/** What views wait for before they start. */
-export interface Awaited {
+/** What views wait for before they start: one thing at a time. */
+export interface StartWait {
   /** Name of its check; undefined: it has none. */
   readonly check?: string;
   readonly what: string;
 }
 
 /** What views of Services and endpoints wait for first, once they have been listed themselves. */
-export function awaited(proxy: ShownState): Awaited {
+export function startWait(proxy: ShownState): StartWait {
   const { views, topology, clusterWatchers } = proxy;
   if (topology.nodeContext === undefined && !views.ownNodeExists) {
     return { check: OWN_NODE, what: 'the Node of this wrapper' };
