@@ -12,6 +12,8 @@ export interface EdgeCacheOptions extends UpstreamApiOptions {
   readonly sendsWhole?: boolean;
   /** Lists from its own store say so by a selfLink, as MetaServer's do; default: they do. */
   readonly hasSelfLink?: boolean;
+  /** Its lists have another object in place of one that watches bring, of the same version. Default: the same. */
+  readonly inLists?: (object: CachedObject) => CachedObject;
 }
 
 interface OpenWatch {
@@ -109,7 +111,8 @@ export class EdgeCache {
     const listed = this.#isConnected ? await this.#api.list(read.listPath) : undefined;
     const { selfLink = '', ...list } = listed ?? this.#store.list(read);
     const kind = listed === undefined ? kindOf(read.plural) : listed.kind;
-    const items = list.items.map((item) => (isPartial ? partialOf(item) : item));
+    const { inLists = (item) => item } = this.#options;
+    const items = list.items.map((item) => (isPartial ? partialOf(item) : inLists(item)));
     const link = selfLink === '' || this.#options.hasSelfLink === false ? {} : { selfLink };
     const body = {
       apiVersion: isPartial ? 'meta.k8s.io/v1' : read.apiVersion,

@@ -77,6 +77,9 @@ export interface WatchHandlers {
 const WATCH_SILENCE_MS = 90_000;
 /** An event that has begun and does not go on for this long is none, or is lost, in milliseconds. */
 const EVENT_SILENCE_MS = 10_000;
+/** MetaServer has an empty store then, and does not say what it was refused. */
+const UNVERSIONED =
+  " without a resourceVersion, as of KubeEdge's MetaServer while CloudCore may not list these";
 /** A list whose body sends nothing for this long is dead, in milliseconds. */
 const LIST_SILENCE_MS = 30_000;
 /** The longest time for one page of a list, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
@@ -311,7 +314,7 @@ export class CollectionClient {
         if (list.selfLink === '') response.report('answered');
         return { ...list, address: response.address, encoding };
       }
-      problem = `a ${list.kind}${isVersioned ? '' : ' without a resourceVersion'}`;
+      problem = `a ${list.kind}${isVersioned ? '' : UNVERSIONED}`;
     } catch (cause) {
       const { code, message } = WrapperError.from(cause, 'Unreachable');
       if (code !== 'Malformed' && code !== 'Refused') throw cause;

@@ -105,7 +105,8 @@ export class TrackedObjects<Facts extends ObjectMeta> {
    * Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`.
    *
    * A cache may begin each watch with all that it has, also what is older than what is known, or deleted already. An
-   * event that is not newer than the object, or than the watch if there is no such object, changes nothing.
+   * event that is older than the object, or not newer than the watch if there is no such object, changes nothing. One
+   * of the same version does: CloudCore of KubeEdge changes slices in lists, and not in watches.
    *
    * @param from version from which the watch was requested
    */
@@ -210,7 +211,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
           if (known === undefined || isNewer(known.resourceVersion, version)) continue;
           remove(delta, key, version);
           count--;
-        } else if (isNewer(version, known?.resourceVersion ?? from)) {
+        } else if (isUsable(version, known, from)) {
           if (known === undefined) this.#assertCount(++count);
           put(delta, key, known, facts, event.object);
         }
@@ -276,6 +277,10 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     }
     return facts;
   }
+}
+
+function isUsable(version: string, known: Known | undefined, from: string): boolean {
+  return known === undefined ? isNewer(version, from) : !isNewer(known.resourceVersion, version);
 }
 
 /** @param known the object before, if it exists */

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import type { CachedObject } from '../../../harness/edge-cache/cached-object.ts';
 import { EdgeCache, type EdgeCacheOptions } from '../../../harness/edge-cache/edge-cache.ts';
 import type { UrlFront } from '../../../harness/network/tcp-front.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { MEDIA_TYPES } from '../../../src/client/api/media-type.ts';
 import { readHealth } from '../../../src/diagnosis/reading/health.ts';
@@ -79,6 +81,39 @@ describe.each([
     server.delete('endpointslices', 'web-b');
     await eventually(shown, { 'web-a': ['10.0.0.1'], 'web-c': ['10.0.0.3'] });
   });
+});
+
+// KubeEdge's CloudCore, kubeedge/kubeedge#7194: in lists, slices with a port `https` lead to the node itself.
+test('slices that the cache changes in its lists are those of its watches', async () => {
+  const inLists = (object: CachedObject): CachedObject =>
+    object.metadata.name === 'web-a'
+      ? { ...object, endpoints: [{ addresses: ['127.0.0.1'], nodeName: 'edge-2' }] }
+      : object;
+  await startBehindCache({ inLists });
+  await eventually(shown, NEAR);
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
+  await eventually(shown, { ...NEAR, 'web-a': ['10.0.0.7'] });
+});
+
+test('what a cache sends again at the beginning of a watch is no event', async () => {
+  await startBehindCache();
+  const node = { fieldSelector: 'metadata.name=edge-1' };
+  const open = async (path: string, query = {}) =>
+    await useWatch(proxy.url + path, { ...STREAMING_LIST, ...query }, 'json');
+  const watches = [
+    await open(PATHS.slices),
+    await open('/api/v1/services'),
+    await open('/api/v1/nodes', node),
+  ];
+  const initial = watches.map((watch) => watch.names());
+  cache.endWatches();
+  // Each collection has begun a watch again when it follows.
+  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
+  putService(server, 'db', ['site']);
+  server.label('edge-1', 'unrelated', 'x');
+  const added = [['MODIFIED web-a'], ['ADDED db'], ['MODIFIED edge-1']];
+  const seen = () => watches.map((watch, index) => watch.names().slice(initial[index]?.length));
+  await eventually(seen, added);
 });
 
 test('a client that accepts protobuf only gets 406 with the reason, every other one JSON', async () => {
