@@ -67,7 +67,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
   }
   if (node === undefined) {
     const advice = isNowhere ? nowhereAdvice(flags) : RUN_THERE;
-    reports.push(...nodesWithout(nodes, others, pointed, advice));
+    for (const report of nodesWithout(nodes, others, pointed, advice)) reports.push(report);
   }
   const isProblem = reports.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
   // The caller lacks a right, and can get it. Until then nothing is known of these wrappers.

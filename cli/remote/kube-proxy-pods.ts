@@ -7,6 +7,7 @@ import {
   warningLine,
 } from '../../src/admin/status/status-line.ts';
 import { formatAge, plural } from '../../src/text/numbers.ts';
+import { greatest } from '../../src/util/extremes.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
 import { timeOf } from './time-of.ts';
@@ -57,7 +58,7 @@ export async function readKubeProxyPods(
     pointed: new Map(
       Array.from(podsByNode(pointed), ([name, all]) => [
         name,
-        Math.max(...all.map(({ metadata }) => timeOf(metadata?.creationTimestamp))),
+        greatest(all.map(({ metadata }) => timeOf(metadata?.creationTimestamp))),
       ]),
     ),
     ended: new Map(Array.from(podsByNode(pods), ([name, all]) => [name, all.flatMap(endedLines)])),

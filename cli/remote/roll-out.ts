@@ -1,5 +1,6 @@
 import { problemLine, type StatusLine } from '../../src/admin/status/status-line.ts';
 import { formatAge } from '../../src/text/numbers.ts';
+import { greatest } from '../../src/util/extremes.ts';
 import type { AskedNode } from './asked-node.ts';
 import type { NextPod } from './next-pod.ts';
 
@@ -26,7 +27,7 @@ export function newestRuns(nodes: readonly AskedNode[]): ReadonlyMap<string, New
       // Two that are ready share a port, so nobody knows which of them has answered.
       const answering = own.filter(({ status, next }) => status !== undefined && !next?.isReady);
       const [last] = answering.toSorted((a, b) => b.created - a.created);
-      const newest = Math.max(...own.map((node) => node.newest));
+      const newest = greatest(own.map((node) => node.newest));
       return [daemonSet, { newest, runs: last && runsOf(last) }];
     }),
   );

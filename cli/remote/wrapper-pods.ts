@@ -1,6 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { WrapperError } from '../../src/errors.ts';
 import { suggestion } from '../../src/text/did-you-mean.ts';
+import { greatest } from '../../src/util/extremes.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listNodes } from './list-nodes.ts';
@@ -196,7 +197,7 @@ function createdOf({ metadata }: V1Pod): number {
 /** When the newest container of a Pod was started: a container that crashes is started again in its Pod. */
 function startedOf({ status }: V1Pod): number {
   const all = status?.containerStatuses ?? [];
-  return Math.max(0, ...all.map(({ state }) => timeOf(state?.running?.startedAt)));
+  return Math.max(0, greatest(all.map(({ state }) => timeOf(state?.running?.startedAt))));
 }
 
 function byPreference(a: V1Pod, b: V1Pod): number {

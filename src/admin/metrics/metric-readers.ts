@@ -88,8 +88,6 @@ export const buildInfo = by(['version', 'node_version'], () => [[1, VERSION, pro
 type Combine = (values: readonly number[]) => number;
 
 const sum: Combine = (values) => values.reduce((total, value) => total + value, 0);
-export const least: Combine = (values) => Math.min(...values);
-export const greatest: Combine = (values) => Math.max(...values);
 
 /**
  * Reads one value of each view; one that is undefined is left out. Clients choose the selectors of their queries, so

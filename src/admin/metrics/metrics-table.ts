@@ -1,9 +1,9 @@
+import { greatest } from '../../util/extremes.ts';
 import {
   by,
   counter,
   endpointNumbers,
   gauge,
-  greatest,
   kernelRules,
   type Metric,
   nodeSetStates,

@@ -1,11 +1,11 @@
 import { ageOf } from '../../diagnosis/reading/data-age.ts';
 import type { Relay } from '../../relay/relay.ts';
 import { type RelayReading, readRelay } from '../../relay/relay-reading.ts';
+import { greatest } from '../../util/extremes.ts';
 import {
   by,
   counter,
   gauge,
-  greatest,
   type LogLosses,
   type Metric,
   type MetricSources,

@@ -1,11 +1,10 @@
 import type { ServingReading } from '../../diagnosis/reading/node-reading.ts';
+import { greatest, least } from '../../util/extremes.ts';
 import {
   buildInfo,
   by,
   counter,
   gauge,
-  greatest,
-  least,
   type Metric,
   type MetricSources,
   perListener,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { boundedRequest } from '../../client/system/bounded-request.ts';
 import type { Address } from '../../util/address.ts';
+import { greatest } from '../../util/extremes.ts';
 
 /** What the probe of a node found. */
 export interface ProbeResult {
@@ -102,7 +103,7 @@ function lateSeconds(metrics: string): number | undefined {
     const isWritten = queued <= (synced.get(family) ?? 0);
     return isWritten ? 0 : Math.max(0, Date.now() / 1000 - queued);
   });
-  return Math.max(0, ...late);
+  return Math.max(0, greatest(late));
 }
 
 /** The samples of a metric by their labels: since 1.33 there is one for each IP family. */

@@ -18,6 +18,7 @@ export function shareLookups(resolve: LookupFunction = lookup): LookupFunction {
       new Promise<Answer>((found) => {
         resolve(hostname, options, (...answer) => found(answer));
       });
+    // biome-ignore lint/plugin: an answer has two or three values
     callback(...(await lookups.run(look, key)));
   };
 }

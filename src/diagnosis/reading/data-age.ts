@@ -1,5 +1,6 @@
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { Upstream } from '../../client/upstream/upstream.ts';
+import { least } from '../../util/extremes.ts';
 import type { Collections, SourceReading } from './collections.ts';
 
 /**
@@ -53,7 +54,7 @@ export function dataAge(collections: Collections, upstream: Upstream): DataAge {
     ageSeconds: Math.floor(ageMs / 1000),
     missing: sources.some(({ status }) => hasData(status)) ? undefined : (true as const),
     unreachableSince: since === undefined ? undefined : isoSeconds(since),
-    snapshotFrom: saved.length === 0 ? undefined : isoSeconds(Math.min(...saved)),
+    snapshotFrom: saved.length === 0 ? undefined : isoSeconds(least(saved)),
   };
   const isWatched = age.state === 'connected' || age.state === 'quiet';
   if (oldest === undefined || ageMs < GRACE_MS || isWatched) return age;
@@ -127,7 +128,7 @@ function isRefused(
 function unreachableSince(sources: readonly AgedSource[], now: number): number | undefined {
   if (sources.some(({ status }) => status.connected)) return undefined;
   if (!sources.some(({ status }) => status.error !== undefined)) return undefined;
-  const sinceMs = Math.min(...sources.map(({ status }) => status.staleMs));
+  const sinceMs = least(sources.map(({ status }) => status.staleMs));
   return now - (Number.isFinite(sinceMs) ? sinceMs : process.uptime() * 1000);
 }
 

@@ -1,6 +1,7 @@
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
+import { least } from '../../util/extremes.ts';
 import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
 import { GRACE_MS } from './data-age.ts';
 import {
@@ -111,7 +112,7 @@ function budgetChecks({ views: { budget } }: ProxyState): Check[] {
 function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   if (localRuntime === undefined) return [];
   const { socket, problem: detail, corrections } = localRuntime;
-  const since = Math.min(...corrections.map(({ since }) => since));
+  const since = least(corrections.map(({ since }) => since));
   const degraded =
     detail &&
     `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable`;

@@ -52,7 +52,7 @@ export class EventFrames {
       const frame = this.#codec.encodeEvent(this.#resource, entry.type, entry.object);
       const size = frame.reduce((sum, { length }) => sum + length, 0);
       if (next > position && bytes + size > mostBytes) break;
-      buffers.push(...frame);
+      for (const buffer of frame) buffers.push(buffer);
       bytes += size;
       next++;
     }

@@ -86,7 +86,7 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
     const found: CorrectedEndpoint[] = [];
     for (const { facts, corrections } of this.#objects.values()) {
       const isWanted = service === undefined || service === `${facts.namespace}/${facts.service}`;
-      if (isWanted) found.push(...corrections);
+      if (isWanted) for (const correction of corrections) found.push(correction);
     }
     return found;
   }

@@ -49,9 +49,9 @@ export class RememberedNodes {
     resourceVersion: string,
   ): void {
     this.#isLive = true;
-    const changes = names.flatMap((name) => this.#set(name, found.get(name)));
+    const added = names.flatMap((name) => this.#set(name, found.get(name)));
     const oldest = [...this.zones.keys()].slice(0, Math.max(0, this.zones.size - MAX_NODES));
-    changes.push(...oldest.flatMap((name) => this.#set(name, undefined)));
+    const changes = added.concat(oldest.flatMap((name) => this.#set(name, undefined)));
     if (changes.length > 0) this.#state.update(changes, resourceVersion);
   }
 

@@ -1,4 +1,5 @@
 import { type ErrorStatus, WrapperError } from '../../errors.ts';
+import { least } from '../../util/extremes.ts';
 
 export interface CallerLimitsOptions {
   /** What is limited, in the plural, for messages. */
@@ -88,7 +89,7 @@ export class CallerLimits {
    * @param amount its bytes, of which no more count than one token may have: any request fits alone
    */
   enter(caller: CountedCaller, amount = 1): () => void {
-    const counted = Math.min(amount, ...this.#shares.map(({ max }) => max));
+    const counted = Math.min(amount, least(this.#shares.map(({ max }) => max)));
     const used = this.#shares.flatMap(({ idOf, ...share }) => {
       const id = idOf(caller);
       return id === undefined ? [] : [{ ...share, id }];

@@ -239,10 +239,10 @@ export class NodeLookups {
   #onFound(sent: readonly Lookup[], by: 'name' | 'hostname', found: FoundNodes): void {
     this.#isBusy = false;
     if (this.#isClosed) return;
-    const changed: string[] = [];
+    let changed: string[] = [];
     if ('error' in found) {
       this.#error = found.error;
-      changed.push(...this.#remember(found.remembered ?? this.#remembered));
+      changed = this.#remember(found.remembered ?? this.#remembered);
       this.#fail([...this.#lookups.values()]);
       const delayMs = Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
       this.#retryAt = this.#now + delayMs;
