@@ -22,6 +22,8 @@ export interface EndpointsManifest extends Manifest {
   readonly subsets?: readonly EndpointsSubset[] | null;
 }
 
+/** Manages the copies, by their label. */
+export const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 const SKIP_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
 /** Endpoints that a lease of a leader election uses. */
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';

@@ -1,11 +1,12 @@
 import { CODECS } from '../../src/client/api/codecs.ts';
+import { MANAGED_BY_LABEL } from '../../src/diagnosis/explain/source-cluster.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/objects/resource.ts';
 import { parseYaml, reading } from '../../src/text/read-yaml.ts';
 import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { type Manifest, readManifestFiles } from './manifest-files.ts';
-import { mirroredSlices } from './mirrored-endpoints.ts';
+import { MIRRORING_CONTROLLER, mirroredSlices } from './mirrored-endpoints.ts';
 
 /** Manifests by their names. The last one with a name counts, as with kubectl apply. */
 type Manifests = Map<
@@ -43,18 +44,22 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
   return cluster;
 }
 
-/** Whether the control plane copies an Endpoints object: its Service has no selector. A dump may have the copies. */
+/**
+ * Whether the control plane copies an Endpoints object: its Service has no selector, whatever other slices it has. A
+ * dump may have the copies. The API server stores an empty selector as none.
+ */
 function mirrorTest(manifests: Manifests): (endpoints: Manifest) => boolean {
-  const withSlices = new Set<string>();
+  const copied = new Set<string>();
   for (const { resource, manifest } of manifests.values()) {
-    if (resource !== ENDPOINT_SLICES) continue;
-    const service = Object(manifest.metadata?.labels)['kubernetes.io/service-name'];
-    withSlices.add(`${manifest.metadata?.namespace}/${service}`);
+    const labels = Object(manifest.metadata?.labels);
+    if (resource !== ENDPOINT_SLICES || labels[MANAGED_BY_LABEL] !== MIRRORING_CONTROLLER) continue;
+    copied.add(`${manifest.metadata?.namespace}/${labels['kubernetes.io/service-name']}`);
   }
   return ({ metadata }) => {
     const name = `${metadata?.namespace}/${metadata?.name}`;
     const service = manifests.get(`Service ${name}`)?.manifest;
-    return service !== undefined && !Object(service.spec).selector && !withSlices.has(name);
+    const selector = Object.keys(Object(Object(service?.spec).selector));
+    return service !== undefined && selector.length === 0 && !copied.has(name);
   };
 }
 

@@ -4,6 +4,7 @@ import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
 import { groupsOf } from '../../src/topology/decide/endpoint.ts';
 import { HEADLESS_LABEL } from '../../src/topology/policy/service-reader.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
+import { MIRRORING_CONTROLLER } from './mirrored-endpoints.ts';
 
 /** Why kube-proxy does not get from the slices of a Service what its owner expects, and which slices are concerned. */
 export type SliceProblem = readonly [problem: Problem, slices?: readonly string[]];
@@ -20,8 +21,6 @@ export interface SlicesOfService {
 
 /** Writes slices of Services with a selector. It does not touch those of the other controller. */
 const CONTROLLER = 'endpointslice-controller.k8s.io';
-/** Copies Endpoints of Services without a selector into slices. */
-const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 
 /**
  * @param isNode whether a Node of this name exists
