@@ -6,9 +6,12 @@ import { isLabelValue, isSubdomain } from '../policy/label.ts';
  * What a look-up has found: the zone label of each Node that exists, empty if it has none; or why nothing is known, and
  * what earlier look-ups have found, also of other processes.
  */
-export type FoundNodes =
-  | { readonly zones: ReadonlyMap<string, string> }
-  | { readonly error: string; readonly remembered?: ReadonlyMap<string, string> | undefined };
+export type FoundNodes = { readonly zones: ReadonlyMap<string, string> } | FailedLookup;
+
+interface FailedLookup {
+  readonly error: string;
+  readonly remembered?: ReadonlyMap<string, string> | undefined;
+}
 
 export interface NodeRequest {
   readonly names: readonly string[];
@@ -103,6 +106,7 @@ export class NodeLookups {
   readonly #bucket: TokenBucket;
   /** Names were requested since the last request. */
   #isFresh = false;
+  /** A request is open, or Services are being decided for the next one. */
   #isBusy = false;
   #isClosed = false;
   #failures = 0;
@@ -209,10 +213,15 @@ export class NodeLookups {
     this.#isFresh = false;
     const now = this.#now;
     const due = [...this.#lookups.values()].filter((each) => each.dueAt <= now && isWanted(each));
-    const waitMs = Math.max(this.#retryAt - this.#now, this.#bucket.waitMs);
+    const waitMs = Math.max(this.#retryAt - now, this.#bucket.waitMs);
     if (waitMs > 0) this.#fail(due);
     else this.#ask(this.#needed(due));
-    if (this.#isBusy || this.#lookups.size === 0) return;
+    if (!this.#isBusy) this.#runLater(waitMs);
+  }
+
+  /** Runs when the next look-up is due. @param waitMs until a request may be sent, in milliseconds */
+  #runLater(waitMs: number): void {
+    if (this.#lookups.size === 0) return;
     let dueAt = Number.POSITIVE_INFINITY;
     for (const lookup of this.#lookups.values()) dueAt = Math.min(dueAt, lookup.dueAt);
     const { clock } = this.#options.finder;
@@ -226,10 +235,10 @@ export class NodeLookups {
     const together = inTurn.filter(({ isByName }) => !isByName).slice(0, MOST_NAMES);
     const isUrgent = together.some(isOpen) || !due.some(isOpen);
     const by = together.length > FEW && isUrgent ? 'hostname' : 'name';
-    const asked = by === 'hostname' ? together : inTurn.slice(0, FEW);
+    let sent = together;
     // One request for each name; there is a token for the first one.
-    const sent = by === 'name' ? asked.filter(() => this.#bucket.take() === 0) : asked;
-    if (by === 'hostname') this.#bucket.take();
+    if (by === 'name') sent = inTurn.slice(0, FEW).filter(() => this.#bucket.take() === 0);
+    else this.#bucket.take();
     const { finder, version } = this.#options;
     const request = { names: sent.map(({ node }) => node), by, version: version() } as const;
     this.#isBusy = true;
@@ -239,28 +248,39 @@ export class NodeLookups {
   #onFound(sent: readonly Lookup[], by: 'name' | 'hostname', found: FoundNodes): void {
     this.#isBusy = false;
     if (this.#isClosed) return;
-    let changed: string[] = [];
-    if ('error' in found) {
-      this.#error = found.error;
-      changed = this.#remember(found.remembered ?? this.#remembered);
-      this.#fail([...this.#lookups.values()]);
-      const delayMs = Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
-      this.#retryAt = this.#now + delayMs;
-    } else {
-      this.#error = undefined;
-      this.#failures = 0;
-      // It may have been forgotten meanwhile, and requested again.
-      const current = sent.filter((lookup) => this.#lookups.get(lookup.node) === lookup);
-      for (const lookup of current) {
-        const zone = found.zones.get(lookup.node);
-        const mayExist = lookup.state !== 'answered' || lookup.zone !== undefined;
-        if (zone === undefined && by === 'hostname' && mayExist) {
-          lookup.isByName = true;
-        } else if (this.#answer(lookup, zone)) changed.push(lookup.node);
-      }
-    }
+    const changed = 'error' in found ? this.#onFailed(found) : this.#onZones(sent, by, found.zones);
     this.#options.onNodes(changed);
     this.#run();
+  }
+
+  /** Returns the Nodes that count as elsewhere now and did not, or the reverse. */
+  #onFailed({ error, remembered = this.#remembered }: FailedLookup): string[] {
+    this.#error = error;
+    const changed = this.#remember(remembered);
+    this.#fail([...this.#lookups.values()]);
+    this.#retryAt = this.#now + Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
+    return changed;
+  }
+
+  /** Returns the same. */
+  #onZones(
+    sent: readonly Lookup[],
+    by: 'name' | 'hostname',
+    zones: ReadonlyMap<string, string>,
+  ): string[] {
+    this.#error = undefined;
+    this.#failures = 0;
+    const changed: string[] = [];
+    for (const lookup of sent) {
+      const { node } = lookup;
+      // It was forgotten meanwhile, and perhaps requested again.
+      if (this.#lookups.get(node) !== lookup) continue;
+      const zone = zones.get(node);
+      const mayExist = lookup.state !== 'answered' || lookup.zone !== undefined;
+      if (zone === undefined && by === 'hostname' && mayExist) lookup.isByName = true;
+      else if (this.#answer(lookup, zone)) changed.push(node);
+    }
+    return changed;
   }
 
   /** Stores an answer. Returns whether it changes where the Node is: elsewhere or not. */
