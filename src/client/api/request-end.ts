@@ -18,6 +18,7 @@
  * - `refused`: any other Status, such as 409.
  * - `expired`: 410.
  * - `behind`: 504 ResourceVersionTooLarge, or a list older than it had to be.
+ * - `wentBack`: the newest state is older than what was known: etcd was restored from an older copy.
  * - `outdated`: a cache has listed an older state from its own store: it has lost the API server.
  * - `malformed`: objects or events that do not parse.
  * - `tooLarge`: a list, an object or an event exceeds a limit.
@@ -82,6 +83,7 @@ const END_RULES = {
   refused:      ['answers',     'stays',  'answer',  'patient', 'same',            'list',  'first'],
   expired:      ['answers',     'stays',  'answer',  'none',    'list',            'list',  'first'],
   behind:       ['answers',     'stays',  'answer',  'none',    'listNewest',      '-',     'first'],
+  wentBack:     ['answers',     'stays',  'answer',  'none',    'listNewest',      '-',     'first'],
   outdated:     ['unreachable', 'counts', 'outage',  'patient', 'same',            '-',     'first'],
   malformed:    ['-',           '-',      'answer',  'costly',  'listAfterSecond', '-',     'first'],
   tooLarge:     ['-',           '-',      'at once', 'costly',  'listAfterSecond', '-',     'first'],

@@ -25,7 +25,7 @@ import { QueryLimits } from './query-limits.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { withTimeouts } from './request-timeouts.ts';
 import { beginsAsList, foreignAnswer, readRefusal } from './response-errors.ts';
-import { assertReached } from './version-check.ts';
+import { assertReached, type CheckedState } from './version-check.ts';
 
 /** A list with all its pages. */
 export interface Listed {
@@ -261,10 +261,11 @@ export class CollectionClient {
   }
 
   /** See {@link assertReached}. */
-  assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
-    const parameters = new URLSearchParams({ resourceVersion: known.version });
+  assertReached(known: KnownState, state: CheckedState, signal: AbortSignal): Promise<void> {
+    const version = { resourceVersion: known.version };
+    const parameters = new URLSearchParams(state === 'cached' ? version : {});
     const list = (query: Query) => this.#listPage(parameters, signal, { query });
-    return assertReached(this.#options.query, known, list);
+    return assertReached(this.#options.query, known, state, list);
   }
 
   async #listPage(

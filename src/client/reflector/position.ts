@@ -10,7 +10,10 @@
  *      WATCH v, reached here ◀──┘                                │
  *        │ sent         ▲ ended in its time                      │
  *        ▼              │                                        │
- *      WATCH v, reached unknown ── every event moves v ──────────┘
+ *      WATCH v, reached unknown ── every event moves v ──────────┤
+ *        │ 504 to the check     ▲ an event moves v               │
+ *        ▼                      │                                │
+ *      WATCH v, lags since ─────┴── for 15 minutes ── behind v ──┘
  *     any state ── the API server has another history ──▶ LIST newest
  */
 export interface Position {
@@ -35,6 +38,8 @@ export type NextRequest =
        * in its time. Undefined: none. Any other API server may be behind the version.
        */
       readonly reachedAt: string | undefined;
+      /** Since when a cache of an API server lags behind the version; monotonic. Undefined: none is known to. */
+      readonly lagsSince: number | undefined;
     };
 
 /** Before the first list. @param snapshotVersion version on disk, which the list must not be older than; or `0` */
@@ -53,7 +58,19 @@ export function restored(position: Position, version: string): Position {
  * @param reachedAt see {@link NextRequest}
  */
 export function watchFrom(notified: string, history: number, reachedAt?: string): Position {
-  return { notified, history, next: { verb: 'watch', reachedAt } };
+  return { notified, history, next: { verb: 'watch', reachedAt, lagsSince: undefined } };
+}
+
+/** The watch is sent, or has ended. @param reachedAt see {@link NextRequest} */
+export function reached(position: Position, reachedAt: string | undefined): Position {
+  const { next } = position;
+  return next.verb === 'list' ? position : { ...position, next: { ...next, reachedAt } };
+}
+
+/** The cache of an API server lags behind the version of the watch: etcd is asked for its history. */
+export function lagging(position: Position, now: number): Position {
+  const { next } = position;
+  return next.verb === 'list' ? position : { ...position, next: { ...next, lagsSince: now } };
 }
 
 /** Lists what is known or newer: a list at "any" may go back in time where there are several API servers. */

@@ -9,7 +9,7 @@ import { messageOf } from '../../util/message-of.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import { queryPath } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
-import { endOf, otherEncoding, RequestError } from '../api/request-error.ts';
+import { endOf, otherEncoding, RequestError, tooLargeVersion } from '../api/request-error.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
@@ -83,6 +83,11 @@ const STORE_WATCH_MS = 30_000;
 const interrupted = new RequestError('interrupted', 'the API server is another one now');
 /** For how long the check of a watch is repeated, in milliseconds. */
 const CHECK_MS = 90_000;
+/**
+ * An API server whose cache does not reach a version for this long may have lost etcd's events: the newest state is
+ * listed. Most reach it before, with etcd's next progress notification; see CheckedState. In milliseconds.
+ */
+const LAG_MS = 900_000;
 /** A watch that continues is checked with at most so many known objects. */
 const CHECKED_OBJECTS = 3;
 /** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
@@ -112,8 +117,8 @@ const REFUSES_VERSION: ReadonlySet<number | undefined> = new Set([400, 422]);
  * Invariant: the handler has been notified of every change up to the version in the position, and of nothing
  * after it. A list never requests less than that version, unless the API server no longer has it.
  *
- * A watch that continues where another was cut counts as open only once the API server has reached the version
- * (see assertReached). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
+ * A watch that continues where another was cut counts as open only once the API server has reached the version, or
+ * etcd has (see assertReached). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
  * While an overloaded API server refuses the check, only the check is repeated, and no event is read.
  * A silent watch does not lead to a list: where etcd sends no progress notifications, a collection without changes
  * has no bookmarks either.
@@ -338,37 +343,23 @@ export class Reflector<Facts extends ObjectMeta> {
     signal: AbortSignal,
   ): Promise<void> {
     this.#sent.watches++;
-    const { notified: version, history } = this.#position;
-    this.#position = position.watchFrom(version, history);
+    const { notified: version } = this.#position;
+    this.#position = position.reached(this.#position, undefined);
     let address = '';
-    let ended = (): void => {};
+    let end = (): void => {};
     try {
       const inTime = await this.#client.watch(version, signal, {
         accepted: async (watch) => {
           address = watch.address;
           if (watch.encoding !== this.#objects.encoding) throw otherEncoding(watch.encoding);
-          if (reachedAt !== address) await this.#confirm(version, watch, attempt);
-          attempt.isOpen = true;
-          this.#relayLimit.served();
-          attempt.watch = watch;
-          if (this.#server.isCache(address)) this.#limitWatch(attempt);
-          this.#watchOpened();
-          const ends = [
-            this.#server.watchOpened(),
-            this.#clock.after(PROVEN_WATCH_MS, () => this.#health.proven()),
-            this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt)),
-          ];
-          ended = () => {
-            for (const end of ends) end();
-          };
+          if (reachedAt !== address) await this.#confirm(watch, attempt);
+          end = this.#begin(watch, attempt);
         },
         events: (events) => this.#applyEvents(events, version, attempt),
       });
-      const { notified } = this.#position;
-      this.#position = position.watchFrom(notified, history, inTime ? address : undefined);
+      this.#position = position.reached(this.#position, inTime ? address : undefined);
     } finally {
-      ended();
-      attempt.cancelEnd?.();
+      end();
       // The next watch of a cache repeats everything and shows no deletion, so a list comes next.
       if (this.#server.isCache(address)) this.#position = position.relist(this.#position);
     }
@@ -378,37 +369,68 @@ export class Reflector<Facts extends ObjectMeta> {
     }
   }
 
+  /** The events of an accepted watch are read from now on. Returns what to call when it has ended. */
+  #begin(watch: AcceptedWatch, attempt: Attempt): () => void {
+    attempt.isOpen = true;
+    attempt.watch = watch;
+    this.#relayLimit.served();
+    if (this.#server.isCache(watch.address)) this.#limitWatch(attempt);
+    this.#watchOpened();
+    const ends = [
+      this.#server.watchOpened(),
+      this.#clock.after(PROVEN_WATCH_MS, () => this.#health.proven()),
+      this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt)),
+    ];
+    return () => {
+      for (const end of ends) end();
+      attempt.cancelEnd?.();
+    };
+  }
+
   /**
-   * Makes sure that the API server that has accepted a watch has reached its version: then the version can be lost only
-   * if the watch ends. The check is repeated while the API server refuses it only for the moment, for a while.
+   * Makes sure that the API server that has accepted a watch has the version in its history: then the version can be
+   * lost only if the watch ends. The check is repeated for a while if the API server refuses it only for the moment.
    */
-  async #confirm(
-    version: string,
-    { address, signal, onProgress }: AcceptedWatch,
-    attempt: Attempt,
-  ): Promise<void> {
+  async #confirm({ address, signal, onProgress }: AcceptedWatch, attempt: Attempt): Promise<void> {
     const { upstream } = this.#options;
-    const known = { version, objects: this.#objects.newest(CHECKED_OBJECTS) };
-    const end = this.#clock.now() + CHECK_MS;
+    const until = this.#clock.now() + CHECK_MS;
     for (;;) {
-      try {
-        await this.#client.assertReached(known, signal);
-        break;
-      } catch (thrown) {
-        const error = WrapperError.from(thrown, 'Unreachable');
-        const ended = endOf(error);
-        // Another API server proves nothing about the one that has accepted the watch.
-        const isOther = upstream.address !== address;
-        const isAgain = REQUEST_ENDS[ended].check === 'again';
-        if (!isAgain || isOther || this.#clock.now() >= end) throw error;
-        // The API server answers, so this is no silence.
-        onProgress();
-        await this.#failed(ended, error, attempt)(signal);
-        if (upstream.address !== address) throw error;
-        attempt.since = this.#clock.now();
-      }
+      const failure = await this.#checkHistory(signal);
+      // Another API server proves nothing about the one that has accepted the watch.
+      if (upstream.address !== address) throw failure ?? interrupted;
+      if (failure === undefined) return;
+      const end = endOf(failure);
+      if (REQUEST_ENDS[end].check !== 'again' || this.#clock.now() >= until) throw failure;
+      // The API server answers, so this is no silence.
+      onProgress();
+      await this.#failed(end, failure, attempt)(signal);
+      if (upstream.address !== address) throw failure;
+      attempt.since = this.#clock.now();
     }
-    if (upstream.address !== address) throw interrupted;
+  }
+
+  /**
+   * Requests the newest known objects from the API server's cache. If that lags behind the version, requests them from
+   * etcd, then and at each further check of this version. Returns why the check has failed.
+   */
+  async #checkHistory(signal: AbortSignal): Promise<WrapperError | undefined> {
+    const { notified: version, next } = this.#position;
+    const known = { version, objects: this.#objects.newest(CHECKED_OBJECTS) };
+    const lagsSince = next.verb === 'watch' ? next.lagsSince : undefined;
+    const now = this.#clock.now();
+    if (lagsSince !== undefined && now - lagsSince >= LAG_MS) {
+      return tooLargeVersion(`the API server has not reached ${version} for 15 minutes`);
+    }
+    const state = lagsSince === undefined ? 'cached' : 'newest';
+    try {
+      await this.#client.assertReached(known, state, signal);
+      return undefined;
+    } catch (thrown) {
+      const error = WrapperError.from(thrown, 'Unreachable');
+      if (state === 'newest' || endOf(error) !== 'behind') return error;
+      this.#position = position.lagging(this.#position, now);
+      return this.#checkHistory(signal);
+    }
   }
 
   /** A healthy cache may be silent, and its watch does not report what was deleted before. */
@@ -500,7 +522,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Decides what is sent after a failure. */
   #move(end: RequestEnd, code: number | undefined): void {
-    if (end === 'behind') this.#server.history.reportBehind(this.#position.history);
+    if (end === 'wentBack') this.#server.history.reportWentBack(this.#position.history);
     const { next } = REQUEST_ENDS[end];
     if (end === 'rejected' && REFUSES_VERSION.has(code)) {
       this.#position = position.refused(this.#position);

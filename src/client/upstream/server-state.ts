@@ -72,7 +72,7 @@ export class ServerState {
   constructor({ logger, clock = systemClock, random = Math.random }: ServerStateOptions) {
     this.#clock = clock;
     this.log = new LimitedLog({ logger, clock });
-    this.history = new ServerHistory(clock, this.log, () => this.#notify());
+    this.history = new ServerHistory(this.log, () => this.#notify());
     this.#queue = new AttemptQueue({ clock, random });
   }
 

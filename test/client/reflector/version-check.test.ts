@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Query } from '../../../src/client/api/query.ts';
 import { RequestError } from '../../../src/client/api/request-error.ts';
-import { assertReached } from '../../../src/client/reflector/version-check.ts';
+import { assertReached, type CheckedState } from '../../../src/client/reflector/version-check.ts';
 import { WrapperError } from '../../../src/errors.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/objects/resource.ts';
 
@@ -23,6 +23,7 @@ async function check(
   has: Readonly<Record<string, number>>,
   known: readonly (readonly [name: string, version: number])[],
   query = SLICES,
+  state: CheckedState = 'cached',
 ): Promise<string[]> {
   const listed: string[] = [];
   const objects = new Map(
@@ -36,7 +37,7 @@ async function check(
     const items = version === undefined ? [] : [object(name, version, namespace)];
     return { resourceVersion: '25', items, selfLink: '' };
   };
-  await assertReached(query, { version: '20', objects }, list);
+  await assertReached(query, { version: '20', objects }, state, list);
   return listed;
 }
 
@@ -49,6 +50,22 @@ test('the known object that changed last shows the history', async () => {
     message: 'the API server has default/a at 18, which was at 19 before',
     status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },
   });
+});
+
+test('a newest state that is older is another history', async () => {
+  expect(await check({ a: 23 }, [['default/a', 19]], SLICES, 'newest')).toEqual([NAMED]);
+  const older = check({ a: 18 }, [['default/a', 19]], SLICES, 'newest');
+  await expect(older).rejects.toMatchObject({ end: 'wentBack' });
+});
+
+// Without a namespace, etcd would be read for all of them.
+test.each([
+  ['a namespaced collection', SLICES, ',metadata.namespace=default'],
+  ['one Namespace', { ...SLICES, namespace: 'shop' }, ''],
+  ['a cluster-scoped collection', { ...SLICES, resource: NODES }, ''],
+])('without a known object, one name of %s is listed', async (_which, query, namespace) => {
+  const name = 'metadata.name=nobody.kube-proxy-wrapper.io';
+  expect(await check({}, [], query, 'newest')).toEqual([name + namespace]);
 });
 
 test('an object that was deleted shows nothing: the next one is listed, and at last all', async () => {
@@ -74,9 +91,9 @@ test.each([
 });
 
 /** The check of a query without known objects that is refused so. */
-function refused(refusal: WrapperError): Promise<void> {
+function refused(refusal: WrapperError, state: CheckedState = 'cached'): Promise<void> {
   const known = { version: '20', objects: new Map() };
-  return assertReached(SLICES, known, () => Promise.reject(refusal));
+  return assertReached(SLICES, known, state, () => Promise.reject(refusal));
 }
 
 const refusalOf = (code: number) =>
@@ -97,6 +114,11 @@ test.each([
 
 test('a collection without a selector by name needs no check', async () => {
   await expect(refused(refusalOf(400))).resolves.toBe(undefined);
+});
+
+// A relay has no newest state, and refuses other clients' queries as an API server does.
+test('a newest state that is refused with 400 shows nothing', async () => {
+  await expect(refused(refusalOf(400), 'newest')).rejects.toMatchObject({ status: { code: 410 } });
 });
 
 test('a relay that does not serve the check with 400 has not reached the version', async () => {
