@@ -13,7 +13,7 @@ interface KeyChange {
   /** Nodes that match now and did not before, or the reverse. */
   readonly nodes: ReadonlySet<string>;
   /** Whether the key matches by other labels. */
-  readonly isMoved: boolean;
+  readonly hasOtherLabels: boolean;
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();
@@ -142,14 +142,14 @@ export class Activation {
     const { self: isCloud } = matcher.matchIn(CLOUD_KEY, pending);
     if (matcher.active(CLOUD_KEY)?.self !== isCloud) change.isSwitched = true;
     // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
-    const moved: string[] = [];
+    const relabelled: string[] = [];
     for (const key of keys) {
-      const { services, nodes, isMoved } = this.#keyChange(key, pending);
+      const { services, nodes, hasOtherLabels } = this.#keyChange(key, pending);
       for (const service of services) change.services.add(service);
       for (const node of nodes) change.addNode(node, key);
-      if (isMoved) moved.push(key);
+      if (hasOtherLabels) relabelled.push(key);
     }
-    change.ownNode = moved;
+    change.ownNode = relabelled;
     ownNode.activate();
     matcher.invalidate();
     return true;
@@ -165,12 +165,12 @@ export class Activation {
     // compares zones of endpoints. `self` of the cloud key, and room for node sets, decide whether a policy applies.
     const { nodeSets } = matcher;
     const apply = nodeSets.apply(before?.selectors ?? []) && nodeSets.apply(after.selectors);
-    const isMoved = !sameSelf || !sameSelectors;
+    const hasOtherLabels = !sameSelf || !sameSelectors;
     if (before === undefined || !sameSelf || !apply || (key === ZONE_KEY && !sameSelectors)) {
-      return { services: this.#policies.usersOf(key), nodes: NO_NAMES, isMoved };
+      return { services: this.#policies.usersOf(key), nodes: NO_NAMES, hasOtherLabels };
     }
     const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
-    return { services: NO_NAMES, nodes, isMoved };
+    return { services: NO_NAMES, nodes, hasOtherLabels };
   }
 
   /** Selectors that a policy requires, and whose nodes are not known. */
