@@ -136,8 +136,8 @@ test("a client's own query, of which there is no snapshot, does not end the wait
     },
   ).catch(() => undefined);
   expect(others).toBeUndefined();
-  const { patientUntil, switches } = node.upstream.failover;
-  expect(patientUntil - performance.now()).toBeGreaterThan(500_000);
+  const { relayBootsUntil, switches } = node.upstream.failover;
+  expect(relayBootsUntil - performance.now()).toBeGreaterThan(500_000);
   expect([await shown(node), direct(), switches]).toEqual([OLD, at, 0]);
 });
 
@@ -149,8 +149,8 @@ describe.each(Object.keys(BEFORE))('with relays %s', (before) => {
     const node = await boot(FOR_EVER);
     await eventually(() => shown(node), OLD);
     await delay(1_000);
-    const { switches, patientUntil } = node.upstream.failover;
-    expect(patientUntil - performance.now()).toBeGreaterThan(500_000);
+    const { switches, relayBootsUntil } = node.upstream.failover;
+    expect(relayBootsUntil - performance.now()).toBeGreaterThan(500_000);
     expect([await shown(node), direct(), switches]).toEqual([OLD, at, 0]);
     expect(await dataLine(node)).toMatch(/^snapshot \(\d+ s old\)$/);
     expect(node.upstream.failover.isRelay(node.upstream.failover.servers[0])).toBe(true);
@@ -182,7 +182,7 @@ test('a node without a snapshot waits for a short time only', async () => {
   await eventually(() => shown(node), OLD);
   expect(node.upstream.address).toBe(new URL(api).host);
   // Its first lists may take no longer than others.
-  expect(node.upstream.patientUntil).toBe(Number.NEGATIVE_INFINITY);
+  expect(node.upstream.relayBootsUntil).toBe(Number.NEGATIVE_INFINITY);
 });
 
 test('a node without stateDir waits for a short time only', async () => {

@@ -19,7 +19,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
     | 'leaveServer'
     | 'inUseSince'
     | 'relaySince'
-    | 'patientUntil'
+    | 'relayBootsUntil'
     | 'leaveRelay'
     | 'waitsForRelays'
     | 'reportNoSnapshot'

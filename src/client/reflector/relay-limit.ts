@@ -6,7 +6,7 @@ import type { Upstream, UpstreamRequest, UpstreamResponse } from '../upstream/up
 /** A relay that brings a query neither a list nor an open watch for this long is left, in milliseconds. */
 const RELAY_MS = 30_000;
 
-type Limited = Pick<Upstream, 'request' | 'relaySince' | 'patientUntil' | 'leaveRelay'>;
+type Limited = Pick<Upstream, 'request' | 'relaySince' | 'relayBootsUntil' | 'leaveRelay'>;
 
 /**
  * Limits how long one query uses a relay that brings it nothing, whatever the relay answers, or sends byte by byte.
@@ -88,8 +88,8 @@ export class RelayLimit {
     const now = this.#clock.now();
     const since = Math.max(this.#since ?? now, relaySince);
     this.#since = since;
-    const { patientUntil } = this.#upstream;
-    const end = this.#wasServed ? since + RELAY_MS : Math.max(since + RELAY_MS, patientUntil);
+    const { relayBootsUntil } = this.#upstream;
+    const end = this.#wasServed ? since + RELAY_MS : Math.max(since + RELAY_MS, relayBootsUntil);
     this.#cancel();
     this.#cancel = this.#clock.after(Math.max(0, end - now), () => {
       this.#upstream.leaveRelay(since);

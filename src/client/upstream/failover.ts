@@ -74,7 +74,7 @@ export class Failover implements ServerAccess {
   /** Ends the wait for relays. */
   #waiting: NodeJS.Timeout | undefined;
   readonly #startedAt = performance.now();
-  #patientUntil = Number.NEGATIVE_INFINITY;
+  #relayBootsUntil = Number.NEGATIVE_INFINITY;
   #switches = 0;
 
   /** Throws `InvalidSettings` if API servers have different schemes. */
@@ -95,7 +95,7 @@ export class Failover implements ServerAccess {
     this.#choice = initialChoice(first.servers, first.held);
     if (relayWaitMs !== undefined) {
       this.#waitUntil(relayWaitMs.withSnapshot);
-      this.#patientUntil = this.#startedAt + relayWaitMs.withSnapshot;
+      this.#relayBootsUntil = this.#startedAt + relayWaitMs.withSnapshot;
     }
     this.#unsubscribe = credentials.onTlsChange(() => this.#onReplaced());
   }
@@ -116,14 +116,14 @@ export class Failover implements ServerAccess {
    * Until when a relay of a site that boots may be slow, because all nodes of the site read from it: as long as there
    * are snapshots to show. Monotonic, in milliseconds.
    */
-  get patientUntil(): number {
-    return this.#patientUntil;
+  get relayBootsUntil(): number {
+    return this.#relayBootsUntil;
   }
 
   /** A query has nothing to show while relays are waited for. */
   reportNoSnapshot(): void {
     const { relayWaitMs } = this.#options;
-    this.#patientUntil = Number.NEGATIVE_INFINITY;
+    this.#relayBootsUntil = Number.NEGATIVE_INFINITY;
     if (relayWaitMs !== undefined && this.waitsForRelays) this.#waitUntil(relayWaitMs.without);
   }
 

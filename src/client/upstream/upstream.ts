@@ -221,9 +221,9 @@ export class Upstream {
     return this.failover.relaySince;
   }
 
-  /** See {@link Failover.patientUntil}. */
-  get patientUntil(): number {
-    return this.failover.patientUntil;
+  /** See {@link Failover.relayBootsUntil}. */
+  get relayBootsUntil(): number {
+    return this.failover.relayBootsUntil;
   }
 
   /** Gives up the relay in use; see {@link Failover.leaveRelay}. Open watches stay where they are. */

@@ -33,7 +33,7 @@ const verbs = fc.record({ list: kind, watch: kind, check: kind });
 async function start(answer: (request: SimulatedRequest) => SimulatedAnswer, patientMs?: number) {
   const simulation = new Simulation(sequence(3), 5, (options) => {
     const server = new RelayedServer(options);
-    if (patientMs !== undefined) server.patientUntil = options.clock.now() + patientMs;
+    if (patientMs !== undefined) server.relayBootsUntil = options.clock.now() + patientMs;
     return server;
   });
   const { server } = simulation;

@@ -152,7 +152,7 @@ export class SimulatedServer implements Served {
   }
 
   /** Until when the first lists may be slow; see Failover. */
-  patientUntil = Number.NEGATIVE_INFINITY;
+  relayBootsUntil = Number.NEGATIVE_INFINITY;
 
   leaveRelay(_since: number): void {}
 }
