@@ -35,7 +35,7 @@ export function createAdminHandler(proxy: ProxyState, logger: Logger, log?: LogL
     [
       '/metrics',
       async () => {
-        await rules.look();
+        await rules.findLines();
         return await metrics();
       },
     ],

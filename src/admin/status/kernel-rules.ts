@@ -55,13 +55,13 @@ export class KernelRules {
    * The lines about kube-proxy and, if it is pointed at this wrapper, about its rules. Never rejects; takes at most two
    * limits of the probe.
    */
-  async look(): Promise<readonly StatusLine[]> {
-    const lines = await this.#look();
+  async findLines(): Promise<readonly StatusLine[]> {
+    const lines = await this.#find();
     this.#last = { at: performance.now(), line: lines.find(({ id }) => id === 'rules') };
     return lines;
   }
 
-  async #look(): Promise<readonly StatusLine[]> {
+  async #find(): Promise<readonly StatusLine[]> {
     const unprobed = kubeProxyLine(this.#reader.read(), false);
     if (unprobed.state === 'notConnected') return [unprobed];
     const found = await this.#probe.get();

@@ -36,7 +36,7 @@ export async function nodeStatus(
   rules: KernelRules,
   slice: TimeSlice,
 ): Promise<NodeStatus> {
-  const kubeProxyLines = await rules.look();
+  const kubeProxyLines = await rules.findLines();
   const reading = reader.read();
   const { node, data, settings, dryRun, upstream } = reading;
   const tally = reading.services.of(reading.view);
