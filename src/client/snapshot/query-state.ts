@@ -18,6 +18,8 @@ export class QueryState {
   #resourceVersion = '';
   /** When the API server reported it, in milliseconds since the epoch. */
   #savedAt = 0;
+  /** The same by a clock that is never set; see {@link StoredState}. */
+  #reportedAt: number | undefined;
   /** Whether the API server itself has reported it. */
   #isLive = false;
 
@@ -33,18 +35,20 @@ export class QueryState {
   }
 
   /** Takes over what came from disk, without writing it. */
-  adopt(changes: readonly Change[], resourceVersion: string, savedAt: number): void {
+  adopt(changes: readonly Change[], stored: Omit<StoredState, 'objects'>): void {
     for (const change of changes) {
       if (change.type === 'DELETED') this.#objects.delete(change.key);
       else this.#objects.set(change.key, change.object);
     }
-    this.#resourceVersion = resourceVersion;
-    this.#savedAt = savedAt;
+    this.#resourceVersion = stored.resourceVersion;
+    this.#savedAt = stored.savedAt;
+    this.#reportedAt = stored.reportedAt;
   }
 
   /** Takes what the API server reported, up to a version. The first report is written even without changes. */
   update(changes: readonly Change[], resourceVersion: string): void {
-    this.adopt(changes, resourceVersion, Date.now());
+    const reportedAt = Number(process.hrtime.bigint() / 1000n);
+    this.adopt(changes, { resourceVersion, savedAt: Date.now(), reportedAt });
     if (this.#isLive && changes.length === 0) return;
     this.#isLive = true;
     this.rewrite();
@@ -64,6 +68,7 @@ export class QueryState {
     return {
       resourceVersion: this.#resourceVersion,
       savedAt: this.#savedAt,
+      reportedAt: this.#reportedAt,
       objects: [...this.#objects.values()],
     };
   }

@@ -8,17 +8,21 @@ import { isOurs } from './state-folder.ts';
 const READ_ONLY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads a file. Rejects with the error of the disk, and when the file has more than `maxBytes`, is not a regular one,
- * or is another user's.
+ * Reads a file, or its first `wanted` bytes. Rejects with the error of the disk, and when the file has more than
+ * `maxBytes`, is not a regular one, or is another user's.
  */
-export async function readOwnFile(path: string, maxBytes: number): Promise<Buffer> {
+export async function readOwnFile(
+  path: string,
+  maxBytes: number,
+  wanted = maxBytes,
+): Promise<Buffer> {
   const file = await open(path, READ_ONLY);
   try {
     const found = await file.stat();
     if (!found.isFile()) throw new Error('it is not a regular file');
     if (!isOurs(found)) throw new Error(`it belongs to user ${found.uid}`);
     if (found.size > maxBytes) throw new Error(`it has ${found.size} bytes, more than ${maxBytes}`);
-    const { size } = found;
+    const size = Math.min(found.size, wanted);
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(size), 0, size);
     if (bytesRead < size) throw new Error(`only ${bytesRead} of its ${size} bytes can be read`);
     return buffer;

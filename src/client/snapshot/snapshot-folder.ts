@@ -8,11 +8,15 @@ import { messageOf } from '../../util/message-of.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { withTimeout } from '../../util/with-timeout.ts';
 import type { ServerAccess } from '../credentials/credentials.ts';
+import { readBootId } from '../system/boot-id.ts';
 import type { QueryState } from './query-state.ts';
 import { readOwnFile, replaceFile } from './snapshot-file.ts';
 import {
+  decodeHeader,
   decodeSnapshot,
   encodeSnapshot,
+  MAX_HEADER_BYTES,
+  type SnapshotHeader,
   type StoredState,
   snapshotBytes,
   Untrusted,
@@ -38,6 +42,8 @@ export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save
    * when there is none. Never rejects. Default: there is none.
    */
   readonly flushLastProcess?: () => Promise<void>;
+  /** Differs after each boot of the machine; empty: unknown. Default: what the kernel says. */
+  readonly bootId?: string;
   readonly logger: Logger;
 }
 
@@ -85,6 +91,7 @@ export class SnapshotFolder {
   readonly graceMs: number;
   readonly writer: SnapshotWriter;
   readonly #options: SnapshotFolderOptions;
+  readonly #bootId: string;
   readonly #flushing = new SingleFlight<void>();
   /** Of these the disk has told what it has, or that it has nothing. */
   readonly #wasRead = new WeakSet<QueryState>();
@@ -95,6 +102,7 @@ export class SnapshotFolder {
 
   constructor(options: SnapshotFolderOptions) {
     this.#options = options;
+    this.#bootId = options.bootId ?? readBootId();
     this.graceMs = options.graceMs;
     this.writer = new SnapshotWriter({ ...options, save: (state) => this.#save(state) });
   }
@@ -201,7 +209,7 @@ export class SnapshotFolder {
     try {
       const { header, objects } = decodeSnapshot(file);
       assertOurs(header, query, this.#currentOwner());
-      return { ...header, objects };
+      return { ...header, reportedAt: this.#reportedAt(header), objects };
     } catch (error) {
       await this.setAside(query, error as Error);
       return undefined;
@@ -251,22 +259,51 @@ export class SnapshotFolder {
     const files = await this.#open();
     const owner = this.#currentOwner();
     this.#rewriteOutdated(files, owner);
-    const { resourceVersion, savedAt, objects } = state.take();
+    const taken = state.take();
+    const { resourceVersion, savedAt, reportedAt = 0, objects } = taken;
     const name = fileName(query);
     const header = {
       ...owner,
       question: query,
       resourceVersion,
       savedAt,
+      reported: this.#bootId === '' ? undefined : { boot: this.#bootId, at: reportedAt },
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
-    if (hasLater(files.get(name), savedAt)) return 0;
+    if (await this.#hasLater(query, taken)) return 0;
     const bytes = snapshotBytes(header);
     await this.#makeRoom(files, name, bytes);
     await replaceFile(this.#path(query), encodeSnapshot(header, objects), savedAt);
     files.set(name, { size: bytes, mtimeMs: savedAt });
     return bytes;
+  }
+
+  /** Whether the file of a query has a state that was reported later. */
+  async #hasLater(query: string, { savedAt, reportedAt = 0 }: StoredState): Promise<boolean> {
+    const header = await this.#readHeader(query);
+    if (header === undefined) return false;
+    if (header.reported !== undefined && this.#bootId !== '') {
+      return this.#reportedAt(header) > reportedAt;
+    }
+    // A process of 1.2.0 has written it. A time in the future is from a clock that was wrong. Such a file would never
+    // be replaced.
+    return header.savedAt > savedAt && header.savedAt <= Date.now();
+  }
+
+  /** Undefined: there is none that can be read. A state replaces such a file. */
+  async #readHeader(query: string): Promise<SnapshotHeader | undefined> {
+    try {
+      const { maxBytes } = this.#options;
+      return decodeHeader(await readOwnFile(this.#path(query), maxBytes, MAX_HEADER_BYTES)).header;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** When the state of a file was reported in this boot; 0: before. See {@link StoredState}. */
+  #reportedAt({ reported }: SnapshotHeader): number {
+    return reported?.boot === this.#bootId ? reported.at : 0;
   }
 
   /** Removes files of no open query, the oldest first, until one more has room. Throws `TooLarge`. */
@@ -337,14 +374,6 @@ export class SnapshotFolder {
 /** Whether a file counts for the limit of the disk. What was set aside makes room, as snapshots of no open query do. */
 function isCounted(name: string): boolean {
   return name.endsWith(SUFFIX) || name.startsWith(SET_ASIDE);
-}
-
-/** Whether a file has a state that was reported later. */
-function hasLater(file: SnapshotFile | undefined, savedAt: number): boolean {
-  // The file system has the time in fractions of a second.
-  const mtimeMs = Math.round(file?.mtimeMs ?? 0);
-  // A time in the future is from a clock that was wrong. Such a file would never be replaced.
-  return mtimeMs > savedAt && mtimeMs <= Date.now();
 }
 
 /** The code, or else the message: a message may name a file that has another name each time. */

@@ -17,6 +17,8 @@ const MAGIC = Buffer.from('KPWSNAP\0', 'latin1');
 export const SNAPSHOT_VERSION = 1;
 const PREFIX_BYTES = MAGIC.length + 8;
 const LENGTH_BYTES = 4;
+/** No header is longer: Node refuses a query of more than 16 KiB. */
+export const MAX_HEADER_BYTES = 64 * 1024;
 /** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
 const SNAPSHOT_CHUNK_BYTES = 1024 * 1024;
 
@@ -33,8 +35,10 @@ const headerSchema = v.object({
   question: v.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: v.pipe(v.string(), v.check(isUpstreamVersion)),
-  /** When the API server reported the state, in milliseconds since the epoch. */
+  /** When the API server reported the state, in milliseconds since the epoch: for people, as a clock may be wrong. */
   savedAt: count,
+  /** The same as {@link StoredState.reportedAt}, and in which boot; absent: unknown, and in files of 1.2.0. */
+  reported: v.optional(v.object({ boot: v.string(), at: count })),
   objects: count,
   /** Bytes of the objects, without their lengths. */
   bytes: count,
@@ -47,6 +51,8 @@ export interface StoredState {
   readonly resourceVersion: string;
   /** When the API server reported it, in milliseconds since the epoch. */
   readonly savedAt: number;
+  /** The same in microseconds of the kernel's monotonic clock, which processes share; absent, 0: before this boot. */
+  readonly reportedAt?: number | undefined;
   readonly objects: readonly ObjectBytes[];
 }
 
@@ -96,6 +102,16 @@ export function decodeSnapshot(file: Buffer): {
   readonly header: SnapshotHeader;
   readonly objects: readonly ObjectBytes[];
 } {
+  const { header, end } = decodeHeader(file);
+  return { header, objects: decodeObjects(header, file.subarray(end)) };
+}
+
+/**
+ * Reads the header of a file from its first {@link MAX_HEADER_BYTES}. Throws {@link Untrusted}.
+ *
+ * @returns end: where the objects begin
+ */
+export function decodeHeader(file: Buffer): { header: SnapshotHeader; end: number } {
   if (file.length < PREFIX_BYTES) throw torn(`it has only ${file.length} bytes`);
   if (!file.subarray(0, MAGIC.length).equals(MAGIC)) throw torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
@@ -109,8 +125,7 @@ export function decodeSnapshot(file: Buffer): {
   if (crc32(file.subarray(0, end)) !== file.readUInt32BE(end)) {
     throw torn('the checksum of its header is wrong');
   }
-  const header = parseHeader(file.subarray(PREFIX_BYTES, end));
-  return { header, objects: decodeObjects(header, file.subarray(end + LENGTH_BYTES)) };
+  return { header: parseHeader(file.subarray(PREFIX_BYTES, end)), end: end + LENGTH_BYTES };
 }
 
 function decodeObjects(header: SnapshotHeader, body: Buffer): ObjectBytes[] {

@@ -222,7 +222,7 @@ export class SnapshotRestore {
     const { folder, logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
-      this.#state.adopt(restore(stored), rv, savedAt);
+      this.#state.adopt(restore(stored), stored);
     } catch (thrown) {
       const error = WrapperError.from(thrown, 'Malformed');
       const { code, message: err } = error;

@@ -67,7 +67,7 @@ export class RememberedNodes {
       const changes = nodes.flatMap(({ name, labels }) =>
         this.#set(name, labels.get(ZONE_KEY) ?? ''),
       );
-      this.#state.adopt(changes, stored.resourceVersion, stored.savedAt);
+      this.#state.adopt(changes, stored);
     } catch (error) {
       await this.#folder.setAside(NAME, error as Error);
     }

@@ -52,7 +52,7 @@ export class RememberedRelays {
       const names = stored.objects.map((object) => CODECS.json.meta(object).name);
       const addresses = names.filter((name) => !name.startsWith(BOOT)).map(parseName);
       if (addresses.length > MAX_RELAYS) throw new Error(`it has ${addresses.length} relays`);
-      this.#state.adopt(this.#replace(names), stored.resourceVersion, stored.savedAt);
+      this.#state.adopt(this.#replace(names), stored);
       return { addresses, isOfThisBoot: names.includes(this.#boot) };
     } catch (error) {
       await this.#folder.setAside(this.#state.query, error as Error);

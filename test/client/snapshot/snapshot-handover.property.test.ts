@@ -58,11 +58,7 @@ class Process {
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);
     const [object = Buffer.alloc(0)] = stored.objects;
-    this.state.adopt(
-      [{ ...change(this.shown), object } as Change],
-      stored.resourceVersion,
-      stored.savedAt,
-    );
+    this.state.adopt([{ ...change(this.shown), object } as Change], stored);
   }
 
   async stop(): Promise<void> {
