@@ -23,6 +23,7 @@ import { messageOf } from './util/message-of.ts';
  * | NotReady | the view behind the request has not synced yet | 503 |
  * | LimitExceeded | a client reached a limit, which the message names | 503, 431, 429 or 408 |
  * | TooLargeResourceVersion | a resourceVersion newer than the view | 504 |
+ * | Internal | a bug of this program; the cause has the stack | 500 |
  */
 export type ErrorCode =
   | 'InvalidSettings'
@@ -42,7 +43,8 @@ export type ErrorCode =
   | 'Expired'
   | 'NotReady'
   | 'LimitExceeded'
-  | 'TooLargeResourceVersion';
+  | 'TooLargeResourceVersion'
+  | 'Internal';
 
 /** The parts of a Kubernetes `Status` with status Failure that clients use (apimachinery meta/v1 types.go). */
 export interface Status {

@@ -23,6 +23,7 @@
  * - `malformed`: objects or events that do not parse.
  * - `tooLarge`: a list, an object or an event exceeds a limit.
  * - `noRoom`: a limit for memory is reached (maxViewBytes, maxListBytes of all lists).
+ * - `internal`: a bug in a handler. What the API server sent shows nothing about it.
  */
 export type RequestEnd = keyof typeof END_RULES;
 
@@ -88,6 +89,7 @@ const END_RULES = {
   malformed:    ['-',           '-',      'answer',  'costly',  'listAfterSecond', '-',     'first'],
   tooLarge:     ['-',           '-',      'at once', 'costly',  'listAfterSecond', '-',     'first'],
   noRoom:       ['-',           '-',      'answer',  'costly',  'same',            '-',     'first'],
+  internal:     ['-',           '-',      'answer',  'costly',  'listAfterSecond', '-',     'first'],
 } as const satisfies Record<string, Row>;
 
 /** The only table of what follows from each end. */

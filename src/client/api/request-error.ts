@@ -21,6 +21,7 @@ export function endOf(error: WrapperError): RequestEnd {
   if (code === 'Malformed') return 'malformed';
   if (code === 'TooLarge') return 'tooLarge';
   if (code === 'LimitExceeded') return 'noRoom';
+  if (code === 'Internal') return 'internal';
   if (error instanceof RequestError) return error.end;
   return status === undefined ? 'unreachable' : endOfStatus(status);
 }

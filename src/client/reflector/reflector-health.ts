@@ -106,6 +106,13 @@ export class ReflectorHealth {
     this.#failures = { failures: this.#failures.failures + 1, error };
     if (!isLogged || !this.#logged.fail(causeOf(error))) return;
     const { message: err, code, offset } = error;
+    if (code === 'Internal') {
+      const fields = { collection: this.#collection, err: error.cause };
+      const text =
+        'a bug of kube-proxy-wrapper itself: what is known remains, and the request is repeated; please report it';
+      this.#log.write('error', fields, text);
+      return;
+    }
     const text = 'interrupted: what is known remains, and the request is repeated';
     this.#log.warn({ collection: this.#collection, err, code, offset }, text);
   }

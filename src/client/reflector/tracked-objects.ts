@@ -53,7 +53,8 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
  * happened between becomes a change, also an object that was deleted or replaced while no watch was open.
  *
  * {@link replace} and {@link apply} account for the memory first, then notify the handler, and then count the changes
- * as known. What they throw, they throw before the handler is notified.
+ * as known. What they throw, they throw before the handler is notified; `Internal`, if the handler itself fails. The
+ * same changes then come again.
  */
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
@@ -89,13 +90,15 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     const sums = this.#reserve(delta);
     const { handler, versions } = this.#options;
     versions.observe(resourceVersion);
-    handler.onVersion?.(resourceVersion, true);
-    if (isSame || handler.onReencoded === undefined) {
-      handler.onChanges(delta.changes);
-      handler.onSynced();
-    } else {
-      handler.onReencoded(encoding, delta.changes);
-    }
+    notify(() => {
+      handler.onVersion?.(resourceVersion, true);
+      if (isSame || handler.onReencoded === undefined) {
+        handler.onChanges(delta.changes);
+        handler.onSynced();
+      } else {
+        handler.onReencoded(encoding, delta.changes);
+      }
+    });
     this.#encoding = encoding;
     this.#commit(delta, sums);
     return delta.changes;
@@ -119,10 +122,10 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     const sums = this.#reserve(delta);
     if (resourceVersion !== '') {
       versions.observe(resourceVersion);
-      handler.onVersion?.(resourceVersion, false);
+      notify(() => handler.onVersion?.(resourceVersion, false));
     }
     if (changes.length > 0) {
-      handler.onChanges(changes);
+      notify(() => handler.onChanges(changes));
       onHandled?.((performance.now() - arrived) / 1000);
     }
     this.#commit(delta, sums);
@@ -281,6 +284,15 @@ export class TrackedObjects<Facts extends ObjectMeta> {
 
 function isUsable(version: string, known: Known | undefined, from: string): boolean {
   return known === undefined ? isNewer(version, from) : !isNewer(known.resourceVersion, version);
+}
+
+/** Calls a handler. An error that it does not mean to throw is a bug: `Internal`, and no fault of the API server. */
+function notify(handle: () => void): void {
+  try {
+    handle();
+  } catch (error) {
+    throw WrapperError.from(error, 'Internal');
+  }
 }
 
 /** @param known the object before, if it exists */

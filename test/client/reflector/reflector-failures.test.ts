@@ -87,6 +87,32 @@ describe('one continued failure is', () => {
   });
 });
 
+// A TypeError of our own was "Unreachable: the API server ..." in the log, without its stack.
+test('a bug in a handler is logged with its stack, is not the API server, and is tried again later', async () => {
+  const { server, lines } = simulation;
+  simulation.onChanges = () => {
+    throw new TypeError('undefined is no object');
+  };
+  server.change();
+  await simulation.pass(60_000);
+  expect(status()?.error).toMatchObject({ code: 'Internal', message: 'undefined is no object' });
+  expect(server.requests.length).toBeLessThanOrEqual(30);
+  const errors = lines.filter(({ level }) => level >= 40);
+  expect(errors).toMatchObject([
+    {
+      level: 50,
+      collection: '/api/v1/things0',
+      err: { type: 'TypeError', stack: expect.stringContaining('reflector-failures.test.ts') },
+      msg: expect.stringContaining('kube-proxy-wrapper itself'),
+    },
+  ]);
+  expect(server.serverState.condition.name).toBe('reachable');
+  simulation.onChanges = () => {};
+  await simulation.untilRight(60_000);
+  await simulation.pass(15_000);
+  expect([simulation.isRight, status()?.failures]).toEqual([true, 0]);
+});
+
 test('unusable events with useful ones between them do not lead to a list', async () => {
   const watches = answerWatches((nth) => {
     if (nth >= 6) return undefined;

@@ -21,6 +21,8 @@ export class Simulation<Server extends SimulatedServer = SimulatedServer> {
   readonly reflectors;
   /** The version of the object that each reflector has. */
   readonly shown: string[] = [];
+  /** What the handlers do first. */
+  onChanges = (): void => {};
   /** How many changes each reflector has reported. */
   readonly changes: number[] = [];
   /** The status of each refusal that was reported; undefined: that it is over. */
@@ -42,6 +44,7 @@ export class Simulation<Server extends SimulatedServer = SimulatedServer> {
       const group = n === 4 ? 'example.com' : '';
       const resource: Resource = { ...SERVICES, plural: `things${n}`, group };
       const onChanges = (changes: readonly Change[]): void => {
+        this.onChanges();
         this.changes[n] = (this.changes[n] ?? 0) + changes.length;
         for (const change of changes) {
           this.shown[n] = change.type === 'DELETED' ? '' : change.facts.resourceVersion;
