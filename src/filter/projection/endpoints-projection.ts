@@ -270,12 +270,16 @@ export class EndpointsProjection {
       this.#index.remove(before);
     }
     const object = this.#index.add(key, facts, raw, traits);
-    if (object.service !== undefined) affected.add(object.service);
     if (object.service === before?.service) object.shown = before?.shown;
     else if (before !== undefined) this.#retire(before, affected);
+    // After the Service that it leaves, which needs its other endpoints first.
+    if (object.service !== undefined) affected.add(object.service);
   }
 
-  /** Removes an object that does not exist any more, or belongs to another Service now. */
+  /**
+   * Removes an object that does not exist any more, or belongs to another Service now. Clients see DELETED and ADDED:
+   * kube-proxy files a slice by its newest label only. After MODIFIED, the old Service would keep it for ever.
+   */
   #retire(object: EndpointsObject, affected: Set<string>): void {
     const { key, service } = object;
     if (this.#index.get(key) === object) this.#index.remove(object);

@@ -115,6 +115,29 @@ describe('the events of one change', () => {
     expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.1']);
   });
 
+  test('show the other slices of a Service before they delete one that moves, and then add it', () => {
+    handler.onChanges([slice('a', 'other', NEAR)]);
+    const moved = ['MODIFIED b 10.0.0.2', 'DELETED a 10.0.0.1', 'ADDED a 10.0.0.1'];
+    expect(events()).toEqual(moved);
+  });
+
+  // kube-proxy would keep the endpoints in the old Service for ever: it files a slice by its newest label only.
+  test('delete a slice with its old label and add it with its new one, whichever Services are filtered', () => {
+    setKeys(['default/web', 'default/near'], HOST);
+    const moves = ['web', 'near', 'web', 'plain', 'other', 'web', '', 'near', '', 'other', ''];
+    handler.onChanges([slice('c', 'plain', FAR)]);
+    first = view.log.end;
+    for (const service of moves) handler.onChanges([slice('c', service, FAR)]);
+    const labels = Array.from({ length: view.log.end - first }, (_, index) => {
+      const { type = '', object = Buffer.alloc(0) } = view.log.at(first + index) ?? {};
+      return `${type} ${codec.endpoints(ENDPOINT_SLICES, object).service}`;
+    });
+    const before = ['plain', ...moves];
+    expect(labels).toEqual(
+      moves.flatMap((service, index) => [`DELETED ${before[index]}`, `ADDED ${service}`]),
+    );
+  });
+
   test('delete each object that a list replaces only when its replacement is added', () => {
     const gone = ['a', 'b'].map((name) => ({ type: 'DELETED', key: `default/${name}` }) as const);
     const near = { ...FAR, node: 'own' };

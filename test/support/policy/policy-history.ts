@@ -14,10 +14,10 @@ import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
 import { checkExplained } from './policy-explained.ts';
 import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
-import { keyOf, ModelObjects, significant } from './policy-objects.ts';
+import { ModelObjects, serviceOf, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
 import { failWith, isSame, type Seen } from './policy-seen.ts';
-import { SERVICE_KEYS, type Step } from './policy-steps.ts';
+import { OWNERS, type Step } from './policy-steps.ts';
 
 /** Histories per property test. Set the environment variable to run more. */
 export const POLICY_RUNS = Number(process.env.POLICY_RUNS ?? propertyRuns(400));
@@ -75,7 +75,7 @@ export class History {
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         const isManaged = (object: Buffer) =>
-          !this.#hasLimit && this.#isManaged(serviceOf(keyOf(views.encoding, object)));
+          !this.#hasLimit && this.#isManaged(serviceOf(view, object));
         follow(view, isManaged);
         view.log.subscribe(() => this.#checkCommit(views, view));
       }
@@ -114,7 +114,7 @@ export class History {
     const fresh = this.#hasLimit ? this.#afterRestart() : undefined;
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
-        for (const service of SERVICE_KEYS) {
+        for (const service of OWNERS) {
           const expected = fresh
             ? this.#seen(views, sameView(view, fresh, views), service)
             : this.#expected(views, view, service, this.#inputs(service, this.#now));
@@ -139,7 +139,7 @@ export class History {
   #remember(): void {
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
-        const seen = SERVICE_KEYS.map((key) => [key, this.#seen(views, view, key)] as const);
+        const seen = OWNERS.map((key) => [key, this.#seen(views, view, key)] as const);
         this.#shown.set(view, new Map(seen));
       }
     }
@@ -147,7 +147,7 @@ export class History {
 
   #checkCommit(views: HarnessViews, view: View): void {
     if (this.#hasLimit) return;
-    for (const service of SERVICE_KEYS) {
+    for (const service of OWNERS) {
       const seen = this.#seen(views, view, service);
       const tried: Seen[] = [];
       let allowed = false;
@@ -257,12 +257,10 @@ export class History {
   }
 
   #seen({ encoding }: HarnessViews, view: View, service: string): Seen {
-    const keys =
-      view.resource.plural === 'services' ? [service] : [0, 1, 2].map((n) => `${service}-${n}`);
     const seen = new Map<string, string>();
-    for (const key of keys) {
-      const object = view.get(key);
-      if (object !== undefined) seen.set(key, significant(encoding, object));
+    for (const key of view.keys()) {
+      const object = view.get(key) as Buffer;
+      if (serviceOf(view, object) === service) seen.set(key, significant(encoding, object));
     }
     return seen;
   }
@@ -375,9 +373,4 @@ function sameView(view: View, { views: all }: PolicyHarness, views: HarnessViews
   const same = all.find(({ encoding }) => encoding === views.encoding);
   if (same === undefined) throw new Error(`there is no view in ${views.encoding}`);
   return view === views.slices ? same.slices : same.services;
-}
-
-/** Key of the Service to which an object of the model belongs. */
-function serviceOf(key: string): string {
-  return key.replace(/-[0-9]$/, '');
 }

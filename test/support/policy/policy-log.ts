@@ -1,6 +1,6 @@
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import type { View } from '../../../src/filter/view/view.ts';
-import { keyOf, significant } from './policy-objects.ts';
+import { keyOf, serviceOf, significant } from './policy-objects.ts';
 
 /** A state that a client could have listed, and where its watch would continue. */
 interface State {
@@ -65,6 +65,9 @@ export function checkLog(view: View, encoding: Encoding): void {
         throw new Error(`${problem}: has another version than its entry`);
       if ((before === undefined) !== (type === 'ADDED'))
         throw new Error(`${problem}: the type does not match the state`);
+      // kube-proxy files a slice by its newest label only, and would keep it in its old Service for ever.
+      if (before !== undefined && serviceOf(view, before) !== serviceOf(view, object))
+        throw new Error(`${problem}: it moves from ${serviceOf(view, before)}`);
       const unchanged =
         type === 'MODIFIED' &&
         before !== undefined &&

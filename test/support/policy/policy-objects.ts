@@ -3,6 +3,8 @@ import { toService, toSlice } from '../../../harness/history/history-objects.ts'
 import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
+import type { View } from '../../../src/filter/view/view.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 
@@ -42,15 +44,36 @@ export class ModelObjects {
   }
 }
 
+const texts = new WeakMap<Buffer, string>();
+
 /** The bytes of an object that count for a client. */
 export function significant(encoding: Encoding, object: Buffer): string {
-  return semanticBytes(CODECS[encoding], object).toString('latin1');
+  let text = texts.get(object);
+  if (text === undefined) {
+    text = semanticBytes(CODECS[encoding], object).toString('latin1');
+    texts.set(object, text);
+  }
+  return text;
 }
 
 /** The namespace/name of an object. */
 export function keyOf(encoding: Encoding, object: Buffer): string {
   const { namespace, name } = CODECS[encoding].meta(object);
   return `${namespace}/${name}`;
+}
+
+const services = new WeakMap<Buffer, string>();
+
+/** The key of a Service, or that of the Service to which a slice belongs; `<namespace>/`: to none. */
+export function serviceOf({ codec, resource }: View, object: Buffer): string {
+  let key = services.get(object);
+  if (key === undefined) {
+    const { namespace, name } = codec.meta(object);
+    const isSlice = resource === ENDPOINT_SLICES;
+    key = `${namespace}/${isSlice ? codec.endpoints(resource, object).service : name}`;
+    services.set(object, key);
+  }
+  return key;
 }
 
 function metadataOf(key: string, version: number) {

@@ -13,6 +13,12 @@ import {
 } from '../../../harness/history/expected-view.ts';
 
 export const SERVICE_KEYS = ['default/web', 'default/kubernetes', 'shop/web'] as const;
+/** The keys of Services to which a slice can belong, each by its namespace; the last one is none. */
+const OWNERS_IN = {
+  default: ['default/web', 'default/kubernetes', 'default/'],
+  shop: ['shop/web', 'shop/'],
+} as const;
+export const OWNERS = Object.values(OWNERS_IN).flat();
 const NODES = [OWN, 'near', 'far', 'away'] as const;
 
 /** Labels of nodes, with their possible values; empty: no such label. */
@@ -113,7 +119,9 @@ const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc
 
 /** A history assigns increasing versions. */
 const anySlice = fc.record({
-  service: fc.constantFrom(...SERVICE_KEYS),
+  name: fc.constantFrom(...SERVICE_KEYS),
+  /** Most slices belong to the Service of their name. */
+  moved: fc.integer({ min: 0, max: 9 }),
   index: fc.nat(2),
   gone: fc.integer({ min: 0, max: 5 }).map((chance) => chance === 0),
   ports: fc.constantFrom<string[]>(
@@ -127,10 +135,12 @@ const anySlice = fc.record({
   number: fc.constantFrom(undefined, undefined, 8080),
   endpoints: fc.array(anyEndpoint, { maxLength: 4 }),
 });
-const anySliceChange = anySlice.map(({ service, index, gone, ports, number, endpoints }) => {
+const anySliceChange = anySlice.map(({ name, moved, index, gone, ports, number, endpoints }) => {
+  const owners = name === 'shop/web' ? OWNERS_IN.shop : OWNERS_IN.default;
+  const service = owners[moved] ?? name;
   const family = index === 2 ? ('IPv6' as const) : ('IPv4' as const);
   const slice = gone ? undefined : { service, family, ports, number, endpoints, version: 0 };
-  return { key: `${service}-${index}`, slice };
+  return { key: `${name}-${index}`, slice };
 });
 
 const annotation = fc.oneof(
