@@ -24,7 +24,7 @@ const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/filter/projection/tenant-memory[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
-  '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
+  '/test/(cli/(main|exec-plugin)|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
   '/test/server/serving/slow-clients[.]test[.]ts$',
   '/test/client/snapshot/snapshot-folder[.]test[.]ts$',
   '/test/node/views/view-memory[.]test[.]ts$',

@@ -31,7 +31,7 @@ export async function withKubeClient<T>(
   const logger = pino({ level: 'silent' });
   const { kubeconfig, context } = identity;
   const credentials = impersonating(
-    await loadCredentials({ kubeconfig, context, logger }),
+    await loadCredentials({ kubeconfig, context, attended: true, logger }),
     identity,
   );
   const upstream = new Upstream({ credentials, logger });

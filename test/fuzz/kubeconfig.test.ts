@@ -30,7 +30,7 @@ const file = useTemporaryFile('kubeconfig');
 function expectUserOrReason(text: string): void {
   try {
     const { cluster, user } = selectContext([{ file, text }]);
-    expect(createReader(cluster, user, 10_000)).toBeInstanceOf(Function);
+    expect(createReader(cluster, user, { pluginMs: 10_000 })).toBeInstanceOf(Function);
   } catch (error) {
     if (!(error instanceof WrapperError)) throw error;
     expect(error.code).toBe('Credentials');
@@ -91,7 +91,7 @@ describe('a kubeconfig file', () => {
       const property = fc.asyncProperty(mutations, async (damage) => {
         writeFileSync(file, mutate(yaml, damage));
         try {
-          await readFromKubeconfig([file], 10_000)(false);
+          await readFromKubeconfig([file], { pluginMs: 10_000 })(false);
         } catch (error) {
           if (!(error instanceof WrapperError)) throw error;
           expect(['Credentials', 'InvalidSettings']).toContain(error.code);

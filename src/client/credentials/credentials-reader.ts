@@ -4,7 +4,7 @@ import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../../util/message-of.ts';
 import { assertCertificates } from '../system/pem.ts';
-import { limitPlugin } from './exec-plugin.ts';
+import { limitPlugin, type PluginOptions } from './exec-plugin.ts';
 import { type ClusterEntry, type UserEntry, unusable } from './kubeconfig.ts';
 
 /**
@@ -42,13 +42,11 @@ export interface CredentialsReading {
 /**
  * Returns a function that reads certificates and headers as client-go does: inline data wins over a file, but a token
  * file over a token, and no credentials are sent over plain http. Both throw `Credentials`.
- *
- * @param pluginMs time limit for a credential plugin, in milliseconds
  */
 export function createReader(
   cluster: ClusterEntry,
   user: UserEntry,
-  pluginMs: number,
+  plugins: PluginOptions,
 ): () => Promise<CredentialsReading> {
   const server = serverOf(cluster);
   assertSupported(user);
@@ -60,7 +58,7 @@ export function createReader(
   }
   const dynamic = Boolean(exec ?? provider);
   const config = configOf(cluster, user);
-  limitPlugin(config, cluster, exec, pluginMs);
+  limitPlugin(config, cluster, user, plugins);
   return async () => {
     const options: RequestOptions = {};
     try {

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../../util/address.ts';
 import { type CredentialsReading, createReader } from './credentials-reader.ts';
+import type { PluginOptions } from './exec-plugin.ts';
 import { type KubeconfigFile, selectContext } from './kubeconfig.ts';
 
 /**
@@ -16,12 +17,11 @@ export type ReadCredentials = (force: boolean) => Promise<CredentialsReading>;
  * Reads credentials from kubeconfig files.
  *
  * @param paths several are read as one; then those that do not exist are left out, as kubectl does
- * @param pluginMs time limit for a credential plugin, in milliseconds
  * @param context default: the first current context
  */
 export function readFromKubeconfig(
   paths: readonly string[],
-  pluginMs: number,
+  plugins: PluginOptions,
   context?: string,
 ): ReadCredentials {
   let files: readonly KubeconfigFile[];
@@ -31,7 +31,7 @@ export function readFromKubeconfig(
     // Unchanged files keep their reader, which has the last answer of a credential plugin.
     if (force || !isDeepStrictEqual(files, found)) {
       const { cluster, user } = selectContext(found, context);
-      read = createReader(cluster, user, pluginMs);
+      read = createReader(cluster, user, plugins);
       files = found;
     }
     return read();
@@ -52,7 +52,7 @@ export function readInCluster(env: NodeJS.ProcessEnv, folder: string): ReadCrede
   return createReader(
     { ...about, server, 'certificate-authority': join(folder, 'ca.crt') },
     { ...about, tokenFile: join(folder, 'token') },
-    0,
+    {},
   );
 }
 

@@ -4,6 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import { FileFollower } from '../system/file-follower.ts';
 import type { CredentialsReading, TlsOptions } from './credentials-reader.ts';
 import { type ReadCredentials, readFromKubeconfig, readInCluster } from './credentials-source.ts';
+import type { PluginOptions } from './exec-plugin.ts';
 import { TokenFile } from './token-file.ts';
 
 export type { TlsOptions } from './credentials-reader.ts';
@@ -14,12 +15,12 @@ export type { TlsOptions } from './credentials-reader.ts';
  *   credentials-source.ts  where they come from: kubeconfigs, or a Pod's service account
  *   kubeconfig.ts          what kubeconfigs define: cluster and user of a context
  *   credentials-reader.ts  headers and certificates of that user
- *   exec-plugin.ts         limits of credential plugins
+ *   exec-plugin.ts         input, output and limits of credential plugins
  *   token-file.ts          a token that another process rotates
  * It sends nothing, and logs no secret.
  */
 
-export interface CredentialsOptions {
+export interface CredentialsOptions extends PluginOptions {
   /** Path of a kubeconfig, or several that are read as one; absent: the service account of the Pod this runs in. */
   readonly kubeconfig?: string | readonly string[];
   /** Context of the kubeconfig; absent: its current one. */
@@ -32,8 +33,6 @@ export interface CredentialsOptions {
   readonly pollMs?: number;
   /** Age at which a token from a file or a plugin is read again, in milliseconds; default 1,000. */
   readonly tokenMaxAgeMs?: number;
-  /** How long a credential plugin may take before it is killed, in milliseconds; default 60,000. */
-  readonly pluginMs?: number;
   readonly logger: Logger;
 }
 
@@ -67,7 +66,6 @@ export interface Credentials extends ServerAccess {
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 const TOKEN_MAX_AGE_MS = 1_000;
-const PLUGIN_MS = 60_000;
 
 /**
  * Reads the credentials and follows their files. Rejects with `InvalidSettings` if there is neither a readable
@@ -79,7 +77,7 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
   const read =
     kubeconfig === undefined
       ? readInCluster(env, folder)
-      : readFromKubeconfig([kubeconfig].flat(), options.pluginMs ?? PLUGIN_MS, options.context);
+      : readFromKubeconfig([kubeconfig].flat(), options, options.context);
   const credentials = new FollowedCredentials(read, await read(false), options);
   try {
     await credentials.headers();

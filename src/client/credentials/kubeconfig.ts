@@ -43,6 +43,7 @@ const createSchema = (absolute: (path: string) => string) => {
     env: optional(v.array(v.object({ name: v.string(), value: v.nullish(v.string(), '') }))),
     apiVersion: optionalText,
     provideClusterInfo: optional(v.boolean()),
+    interactiveMode: optionalText,
   });
   const provider = v.looseObject({
     name: optionalText,

@@ -243,6 +243,15 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     expect(JSON.stringify(lines)).toContain('its credential plugin failed (EMSGSIZE)');
   });
 
+  // A person signs in meanwhile.
+  test('of a command has no time limit, but one of its output', async () => {
+    const quick = withPlugin(`sleep 0.2; echo '{"status":{"token":"slow"}}'`);
+    const credentials = await load({ kubeconfig: quick, attended: true, pluginMs: 1 });
+    expect(await authorization(credentials)).toBe('Bearer slow');
+    const endless = load({ kubeconfig: withPlugin('yes; exec sleep 300'), attended: true });
+    await expect(endless).rejects.toThrow('its credential plugin failed (EMSGSIZE)');
+  });
+
   test('that reads its input gets an end of file', async () => {
     const script = `read -r line; echo '{"status":{"token":"nobody-is-there'$line'"}}'`;
     const credentials = await load({ kubeconfig: withPlugin(script) });
