@@ -46,8 +46,6 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    * the end every half a minute: a custom resource may be defined later, or never.
    */
   readonly absentIsEmpty?: boolean;
-  /** Called at the start with the objects of the snapshot, whether it is needed or not; not called without one. */
-  readonly onStored?: ((objects: readonly Facts[]) => void) | undefined;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotFolder;
   /** Whether only other clients than kube-proxy read it; default: no. */

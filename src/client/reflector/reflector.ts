@@ -5,7 +5,6 @@ import { encodingOf } from '../../filter/codec/encoded-object.ts';
 import type { Change } from '../../filter/objects/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
-import { messageOf } from '../../util/message-of.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import { queryPath } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
@@ -191,7 +190,6 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Never rejects. */
   async #run(signal: AbortSignal): Promise<void> {
     const stored = await this.#snapshot?.load();
-    if (stored !== undefined) this.#reportStored(stored);
     this.#position = position.initialPosition(stored?.resourceVersion ?? '0');
     while (!signal.aborted) {
       this.#health.closed();
@@ -217,15 +215,6 @@ export class Reflector<Facts extends ObjectMeta> {
     }
     this.#relayLimit.end();
     this.#snapshot?.close();
-  }
-
-  #reportStored({ objects }: StoredState): void {
-    const { onStored, decode } = this.#options;
-    try {
-      onStored?.(objects.map(decode));
-    } catch (error) {
-      this.#log.warn({ err: messageOf(error) }, 'the snapshot has an object that cannot be read');
-    }
   }
 
   /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */

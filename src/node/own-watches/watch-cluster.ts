@@ -25,7 +25,8 @@ export interface WatchClusterOptions extends ReflectorContext {
  *
  * The room: one handler per collection passes changes to the topology (own Node, Services, Namespaces, communities);
  * NodeSetReflectors opens the watches of node sets; NodeListFinder looks up single Nodes, and RememberedNodes has on
- * disk what it found; openCollection() opens all that no client requests;
+ * disk what it found; LastOwnNode has there the labels of the own Node; openCollection() opens all that no client
+ * requests;
  * PolicyLog logs what is wrong with policies.
  */
 export function watchCluster(options: WatchClusterOptions): readonly OpenCollection[] {

@@ -1,6 +1,7 @@
 import { kubeProxyQueryTest, ownNodeQuery } from '../../client/api/kube-proxy-queries.ts';
 import type { Query } from '../../client/api/query.ts';
 import type { WrapperError } from '../../errors.ts';
+import { LastOwnNode } from '../own-watches/last-own-node.ts';
 import { OwnNodeHandler } from '../own-watches/own-node-handler.ts';
 import { KubeProxyViews } from './kube-proxy-views.ts';
 import { OpenViews } from './open-views.ts';
@@ -39,6 +40,7 @@ export class ViewRegistry {
   readonly #options: ViewRegistryOptions;
   readonly #views: OpenViews;
   readonly #ownNode: OwnNodeHandler;
+  readonly #lastNode: LastOwnNode;
   /** The views that explanations, metrics and status are about. */
   readonly kubeProxy: KubeProxyViews;
   readonly #topologyServices: TopologyServices;
@@ -56,7 +58,8 @@ export class ViewRegistry {
     const services = new TopologyServices(this.#views, options);
     this.#topologyServices = services;
     this.kubeProxy = new KubeProxyViews(this.#views, () => services.entry);
-    this.#ownNode = new OwnNodeHandler(topology, options.logger);
+    this.#lastNode = new LastOwnNode(options.snapshots);
+    this.#ownNode = new OwnNodeHandler(topology, this.#lastNode, options.logger);
     this.#views.hold(ownNodeQuery(topology.nodeName), { ownNode: this.#ownNode });
   }
 
@@ -67,7 +70,7 @@ export class ViewRegistry {
 
   /** Labels of the Node of this name that was deleted before the one that exists; undefined: none is known. */
   get lastNodeLabels(): ReadonlyMap<string, string> | undefined {
-    return this.#ownNode.lastLabels;
+    return this.#lastNode.labels;
   }
 
   /** The open views. */
@@ -144,5 +147,6 @@ export class ViewRegistry {
   async close(): Promise<void> {
     clearTimeout(this.#defaultTimer);
     await this.#views.close();
+    this.#lastNode.close();
   }
 }

@@ -3,10 +3,7 @@ import { anyKubeProxyQueryTest, isForEndpoints } from '../../client/api/kube-pro
 import { type Query, queryKey } from '../../client/api/query.ts';
 import { sliceSelectionOf } from '../../client/api/slice-selection.ts';
 import { Reflector, type ReflectorStatus } from '../../client/reflector/reflector.ts';
-import type {
-  ReflectorContext,
-  ReflectorOptions,
-} from '../../client/reflector/reflector-options.ts';
+import type { ReflectorContext } from '../../client/reflector/reflector-options.ts';
 import { WriteAhead } from '../../client/snapshot/write-ahead.ts';
 import type {
   EndpointsFacts,
@@ -93,9 +90,7 @@ export interface SourceRole {
   /** Notified of each change of a Service before the view: its effect on the topology must be active first. */
   readonly services?: ChangeHandler<ServiceFacts>;
   /** Notified of each change of the own Node before the view. */
-  readonly ownNode?: ChangeHandler<PartialObjectMetadata> & {
-    onStored(node: PartialObjectMetadata): void;
-  };
+  readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
   /** Whether this view of slices reports to the topology which Services are withheld. */
   readonly reportsWithheld?: boolean;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
@@ -136,9 +131,6 @@ export function openViewSource(
       decode: (object) => codec.ownNode(object),
       diskFirst: writeAhead(context, query),
       feed: ownNode,
-      onStored: (nodes) => {
-        for (const node of nodes) ownNode?.onStored(node);
-      },
     });
   }
   const isHideable = resource === SERVICE_CIDRS && withholdsServices;
@@ -182,7 +174,6 @@ function openObjects<Facts extends ObjectMeta>(
     readonly decode: (object: ObjectBytes) => Facts;
     readonly visibility?: Visibility<Facts>;
     readonly feed?: ChangeHandler<Facts>;
-    readonly onStored?: ReflectorOptions<Facts>['onStored'];
     readonly diskFirst?: ((handler: ChangeHandler<Facts>) => ChangeHandler<Facts>) | undefined;
   },
 ): ViewSource {
@@ -291,7 +282,6 @@ interface Running<Facts extends ObjectMeta> extends OpenedView {
   readonly decode: (object: ObjectBytes) => Facts;
   readonly handler: ChangeHandler<Facts>;
   readonly find: ViewSource['find'];
-  readonly onStored?: ReflectorOptions<Facts>['onStored'];
   /** Closes what the handler has opened. */
   readonly close: () => void;
 }

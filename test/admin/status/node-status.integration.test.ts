@@ -279,25 +279,45 @@ test('the first status of a wrapper whose views cannot start comes before kubect
   );
 });
 
-test('a Node that was registered again while no wrapper ran is compared with that of stateDir', async () => {
-  const stateDir = useFastFolder();
-  putService(server, 'near', ['site', '*']);
-  await start({ stateDir });
-  await connect();
-  await eventually(async () => (await lineOf('policies'))?.state, 'ok');
-  for (const { end } of watches.splice(0)) end.abort();
-  await proxy.close();
-  registerAgain({ rack: 'r' });
-  await start({ stateDir });
-  await connect();
-  await eventually(async () => (await lineOf('policies'))?.state, 'problem');
-  expect(await lineOf('policies')).toMatchObject({
-    text: 'this node lacks a label that its last Node had: site',
-    detail: 'site=a, 1 Service: default/near',
-  });
-  server.label('edge-1', 'site', 'a');
-  await eventually(async () => (await lineOf('policies'))?.state, 'ok');
-});
+// The snapshot of the Node shrinks when it is deleted, and Pod GC then deletes the wrapper's Pod.
+test.each([
+  {
+    deleted: 'while no wrapper ran',
+    async endAndDelete() {
+      await proxy.close();
+      server.delete('nodes', 'edge-1');
+    },
+  },
+  {
+    deleted: 'before its wrapper ended',
+    async endAndDelete() {
+      server.delete('nodes', 'edge-1');
+      await eventually(() => proxy.views.ownNodeExists, false);
+      await proxy.close();
+    },
+  },
+])(
+  'a Node that was deleted $deleted, and registered again, is compared with that of stateDir',
+  async ({ endAndDelete }) => {
+    const stateDir = useFastFolder();
+    putService(server, 'near', ['site', '*']);
+    await start({ stateDir });
+    await connect();
+    await eventually(async () => (await lineOf('policies'))?.state, 'ok');
+    for (const { end } of watches.splice(0)) end.abort();
+    await endAndDelete();
+    putNode(server, 'edge-1', { rack: 'r' });
+    await start({ stateDir });
+    await connect();
+    await eventually(async () => (await lineOf('policies'))?.state, 'problem');
+    expect(await lineOf('policies')).toMatchObject({
+      text: 'this node lacks a label that its last Node had: site',
+      detail: 'site=a, 1 Service: default/near',
+    });
+    server.label('edge-1', 'site', 'a');
+    await eventually(async () => (await lineOf('policies'))?.state, 'ok');
+  },
+);
 
 test('status and metrics share a probe for 10 s, and readyz never probes', async () => {
   putKubernetes(LIVE(), LIVE());

@@ -161,7 +161,7 @@ describe('a start while the API server is unreachable', () => {
       const isOfSet = (await readFile(join(state.folder, name), 'latin1')).includes('site%3Da');
       if (isOfSet) await rm(join(state.folder, name));
     }
-    expect(await readdir(state.folder)).toHaveLength(4);
+    expect(await readdir(state.folder)).toHaveLength(5);
     await server.close();
     const proxy = await start();
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);

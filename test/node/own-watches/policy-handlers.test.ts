@@ -156,7 +156,7 @@ test('with its first list, a handler deletes what the one before it knew and the
 test('what is wrong with the own Node is logged without the field node', () => {
   const { logger, lines } = recordingLogger();
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  const handler = new OwnNodeHandler(topology, logger);
+  const handler = new OwnNodeHandler(topology, { update() {} }, logger);
   handler.onSynced();
   const node = change('own', facts('', 'own', { 'kube-proxy-wrapper.io/filter': 'no' }));
   handler.onChanges([node, { ...node, type: 'DELETED' }]);
