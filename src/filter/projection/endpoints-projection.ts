@@ -160,7 +160,7 @@ export class EndpointsProjection {
     for (const service of topology.policies.usersOf(ZONE_KEY)) {
       this.#decider.lookUpNodes(service, this.#index.ofService(service));
     }
-    if (topology.lookups.isWaiting) return undefined;
+    if (topology.lookups.mustWait(this)) return undefined;
     this.#writer.start(this.#initialObjects());
     return this.#withheld(this.#index.services());
   }

@@ -76,7 +76,7 @@ export class NodeListFinder implements NodeFinder {
     this.#waiting ??= this.#untilRead();
     await this.#waiting;
     const found = await this.#ask(request);
-    return 'zones' in found ? found : { ...found, remembered: this.#remembered?.zones };
+    return { ...found, remembered: this.#remembered?.zones };
   }
 
   /**
@@ -95,18 +95,19 @@ export class NodeListFinder implements NodeFinder {
     }
   }
 
-  async #ask({ names, by, version }: NodeRequest): Promise<FoundNodes> {
+  async #ask({ names, hostnames, version }: NodeRequest): Promise<FoundNodes> {
     try {
       const { condition } = this.#context.upstream.serverState;
       // All queries wait for it together, and it is in the log.
       if (condition.name !== 'reachable') return { error: 'the API server does not answer' };
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LOOKUP_MS)]);
-      const queries = by === 'hostname' ? [byHostname(names)] : names.map(byName);
+      const queries = names.map(byName);
+      if (hostnames.length > 0) queries.push(byHostname(hostnames));
       const lists = await Promise.all(queries.map((query) => this.#list(query, version, signal)));
       this.#failures.succeed();
       const zones = new Map(lists.flatMap(({ zones }) => zones));
       // A Node that is not found by its label hostname may have another one.
-      const known = by === 'name' ? names : [...zones.keys()];
+      const known = [...names, ...zones.keys()];
       const [{ resourceVersion } = { resourceVersion: '' }] = lists;
       this.#remembered?.update(known, zones, resourceVersion);
       return { zones };

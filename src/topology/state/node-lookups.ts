@@ -1,25 +1,22 @@
 import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { isLabelValue, isSubdomain } from '../policy/label.ts';
+import { LookupWait } from './lookup-wait.ts';
 
 /**
- * What a look-up has found: the zone label of each Node that exists, empty if it has none; or why nothing is known, and
- * what earlier look-ups have found, also of other processes.
+ * What a look-up has found: the zone label of each Node that exists, empty if it has none; or why nothing is known.
+ * Also what earlier look-ups have found, those of other processes included.
  */
-export type FoundNodes = { readonly zones: ReadonlyMap<string, string> } | FailedLookup;
-
-interface FailedLookup {
-  readonly error: string;
-  readonly remembered?: ReadonlyMap<string, string> | undefined;
-}
+export type FoundNodes = (
+  | { readonly zones: ReadonlyMap<string, string> }
+  | { readonly error: string }
+) & { readonly remembered?: ReadonlyMap<string, string> | undefined };
 
 export interface NodeRequest {
+  /** Each of these few is looked up by its name, with a request of its own. */
   readonly names: readonly string[];
-  /**
-   * `name`: each of these few by its name; `hostname`: all of them in one request by their label
-   * kubernetes.io/hostname, which need not be their name.
-   */
-  readonly by: 'name' | 'hostname';
+  /** All of these in one request, by their label kubernetes.io/hostname, which need not be their name. */
+  readonly hostnames: readonly string[];
   /** The resourceVersion that the answer must have reached; empty: the newest. */
   readonly version: string;
 }
@@ -29,7 +26,7 @@ export interface NodeFinder {
   readonly clock: Clock;
   /** The zones of all Nodes, empty if a Node has none; default: they are not known, and Nodes are looked up. */
   readonly known?: ReadonlyMap<string, string>;
-  /** Looks up Nodes, and calls `done` once. */
+  /** Looks up Nodes, and calls `done` once, within a limit of its own: views wait for the first answer. */
   find(request: NodeRequest, done: (found: FoundNodes) => void): void;
   /** Nodes that endpoints of this Namespace name are not looked up, because there are too many. */
   onTooMany(namespace: string): void;
@@ -54,48 +51,59 @@ interface Lookup {
   readonly namespace: string;
   /** Its zone by its label; undefined: there is no such Node, or nothing is known yet. */
   zone: string | undefined;
-  /** `requested`: no answer yet; `failed`: it is requested again. */
-  state: 'requested' | 'failed' | 'answered';
+  isAnswered: boolean;
   /** Its zone was another one than the zone of this node. */
   isElsewhere: boolean;
-  /** Its label kubernetes.io/hostname is not its name. */
+  /** It was not found by its label kubernetes.io/hostname, or cannot be. */
   isByName: boolean;
-  /** Whether a Service has needed it since it was last asked. */
+  /** Whether a Service has needed it since its last answer. */
   isNeeded: boolean;
   intervalMs: number;
   dueAt: number;
 }
 
-/** So many are looked up by name; more of them together by hostname. */
+/** So many are looked up by name at once; if more are due, they are looked up together by hostname first. */
 const FEW = 4;
 /** Names in one request: about 5 KB. */
 const MOST_NAMES = 100;
 /** At most so many names that no Node is known to have: tenants invent them. Nodes that exist do not count. */
 const MAX_UNKNOWN = 4096;
-/** Requests at once, and two a second in the long run, as of a reflector. */
-const REQUESTS = { burst: 32, refillMs: 500 };
-/** When a Node is looked up again, because it may be created or deleted: each time twice as late, in milliseconds. */
-const AGAIN = { firstMs: 1_000, maxMs: 600_000, elsewhereMs: 3_600_000 };
+/** Rounds of one request by hostname and {@link FEW} by name: in the long run two requests a second. */
+const ROUNDS = { burst: 8, refillMs: 2_500 };
+/**
+ * When a Node is looked up again, because it may be created or deleted, in milliseconds: each time twice as late. By
+ * name it costs as much as {@link MOST_NAMES} together, so it is done as rarely.
+ */
+const AGAIN = { firstMs: 1_000, maxMs: 3_600_000, byNameMs: MOST_NAMES * 3_600_000 };
 /** After a failure, each time twice as late, in milliseconds. */
 const FAILED = { firstMs: 1_000, maxMs: 30_000 };
 
 /**
  * The Nodes that the field `zone` of an endpoint puts into this node's zone, and that are not in the node set of the
  * zone. The field may be old, because the control plane does not write it again when a Node is relabelled. So each of
- * these Nodes is looked up: one that exists is {@link isElsewhere}. If the look-up fails, what an earlier one has found
- * applies. In all other cases the field does: there is no such Node, there is no answer yet, or nothing is remembered.
+ * these Nodes is looked up: one that exists is {@link isElsewhere}. Until it is answered, what an earlier look-up has
+ * found applies, if the disk has it. In all other cases the field does.
  *
  * ```text
- *            request()          answer                        due
- *   absent ──────────▶ requested ─────▶ answered ─────▶ looked up again after 1 s, 2 s … 10 min, or an hour if it is
- *                          │ ▲                           elsewhere; absent if no Service needs it any more
- *                          ▼ │ due
- *                         failed
+ *           request()          answer
+ *   absent ───────────▶ open ──────────▶ answered ◀──┐ asked again after 1 s, 2 s … 1 h;
+ *      ▲                │  ▲                │  └─────┘ by name: after 100 h
+ *      │                └──┘                │
+ *      │    not found by hostname,          │
+ *      │    next by name                    │ no Service needs it any more: with the next answer
+ *      └────────────────────────────────────┘
  *   any of them: forget(), because the node entered or left the zone's node set ──▶ absent
  * ```
  *
- * Invariants: one request at a time, and two a second in the long run, whatever tenants write. Namespaces take turns.
- * Names that no Node has are at most {@link MAX_UNKNOWN}. If there are more, the Namespace with the most gives way.
+ * A round asks what is due: by name {@link FEW}, by hostname {@link MOST_NAMES} together. One round at a time is under
+ * way. It takes along what will be due in the last quarter of its interval. What is asked together stays together.
+ *
+ * Invariants, whatever tenants write:
+ * - A view waits at most 2 s, or until the first answer. See {@link LookupWait}. While look-ups fail it does not wait.
+ * - There are two requests a second in the long run. n names cost about n requests until all are answered. Some hours
+ *   later they cost n / 100 an hour on average, and in no hour more than n / 20 + 20.
+ * - Namespaces take turns. Names that no Node has are at most {@link MAX_UNKNOWN}. If there are more, the Namespace
+ *   with the most gives way.
  */
 export class NodeLookups {
   readonly #options: NodeLookupsOptions;
@@ -103,23 +111,30 @@ export class NodeLookups {
   /** Names that no Node is known to have, by Namespace. */
   readonly #unknown = new Map<string, Set<Lookup>>();
   #unknownCount = 0;
-  readonly #bucket: TokenBucket;
-  /** Names were requested since the last request. */
-  #isFresh = false;
-  /** A request is open, or Services are being decided for the next one. */
+  readonly #random: () => number;
+  readonly #rounds: TokenBucket;
+  readonly #wait: LookupWait;
+  /** Makes intervals up to a quarter shorter, so that the nodes of a zone do not all ask at once. */
+  readonly #pace: number;
+  /** A round is under way, or its answer is being used. */
   #isBusy = false;
   #isClosed = false;
+  /** The timer of the next round is set for a new name. */
+  #isArmed = false;
   #failures = 0;
   #retryAt = 0;
   #error: string | undefined;
-  /** What counts until there is an answer. */
+  /** What earlier look-ups have found. */
   #remembered: ReadonlyMap<string, string> = new Map();
-  #cancelTimer: () => void = () => undefined;
+  #cancelRound: () => void = () => undefined;
 
   constructor(options: NodeLookupsOptions) {
     this.#options = options;
-    const { clock } = options.finder;
-    this.#bucket = new TokenBucket({ ...REQUESTS, now: () => clock.now() });
+    const { finder, random = Math.random } = options;
+    this.#rounds = new TokenBucket({ ...ROUNDS, now: () => finder.clock.now() });
+    this.#wait = new LookupWait(finder.clock, () => options.onNodes([]));
+    this.#random = random;
+    this.#pace = 1 - random() / 4;
   }
 
   /** The zone of a Node by its label, empty if it has none; undefined: the Node is not known to exist. */
@@ -139,17 +154,18 @@ export class NodeLookups {
     const lookup = this.#lookups.get(node);
     if (this.#options.finder.known !== undefined || !isSubdomain(node)) return undefined;
     if (lookup === undefined) return 'it was not looked up';
-    return lookup.state === 'answered' ? undefined : (this.#error ?? 'it is being looked up');
+    return lookup.isAnswered ? undefined : (this.#error ?? 'it is being looked up');
   }
 
-  /** Whether any look-up has neither been answered nor failed. Views start when none has. */
-  get isWaiting(): boolean {
-    return [...this.#lookups.values()].some(({ state }) => state === 'requested');
+  /** Whether a view that could start otherwise has to wait. When its wait is over, `onNodes` is called. */
+  mustWait(view: object): boolean {
+    if (this.#error !== undefined || ![...this.#lookups.values()].some(isOpen)) return false;
+    return this.#wait.mustWait(view);
   }
 
   /**
-   * A Service of this Namespace needs a Node. Call {@link send} after all of them. Returns whether there is room: a
-   * name that no Node can have needs none.
+   * A Service of this Namespace needs a Node. It is looked up a moment later, together with others. Returns whether
+   * there is room: a name that no Node can have needs none.
    */
   request(node: string, namespace: string): boolean {
     const requested = this.#lookups.get(node);
@@ -160,8 +176,9 @@ export class NodeLookups {
     const lookup: Lookup = {
       node,
       namespace,
-      zone: this.#remembered.get(node),
-      state: 'requested',
+      // Otherwise there is an answer soon.
+      zone: this.#error === undefined ? undefined : this.#remembered.get(node),
+      isAnswered: false,
       isElsewhere: false,
       isByName: !isLabelValue(node),
       isNeeded: true,
@@ -170,7 +187,7 @@ export class NodeLookups {
     };
     this.#lookups.set(node, lookup);
     this.#setUnknown(lookup, true);
-    this.#isFresh = true;
+    this.#armOnce();
     return true;
   }
 
@@ -180,15 +197,7 @@ export class NodeLookups {
     if (!lookup.isElsewhere || this.isElsewhere(lookup.node)) return;
     lookup.isElsewhere = false;
     lookup.dueAt = this.#now;
-    this.#isFresh = true;
-  }
-
-  /**
-   * Sends the look-ups that were requested, or fails them until a request may be sent. Repeated look-ups wait for their
-   * timer: to find out whether they are needed, Services are decided, and the caller is deciding one already.
-   */
-  send(): void {
-    if (this.#isFresh) this.#run(({ state }) => state === 'requested');
+    this.#armOnce();
   }
 
   /** Drops the look-ups of nodes that entered or left the node set of the zone: the set is newer than any answer. */
@@ -199,133 +208,133 @@ export class NodeLookups {
   /** The answer to a request that is still open has no effect. */
   close(): void {
     this.#isClosed = true;
-    this.#cancelTimer();
+    this.#cancelRound();
+    this.#wait.close();
   }
 
   get #now(): number {
     return this.#options.finder.clock.now();
   }
 
-  /** @param isWanted which of the look-ups that are due are sent; default: all of them */
-  #run(isWanted: (lookup: Lookup) => boolean = () => true): void {
-    if (this.#isBusy || this.#isClosed) return;
-    this.#cancelTimer();
-    this.#isFresh = false;
-    const now = this.#now;
-    const due = [...this.#lookups.values()].filter((each) => each.dueAt <= now && isWanted(each));
-    const waitMs = Math.max(this.#retryAt - now, this.#bucket.waitMs);
-    if (waitMs > 0) this.#fail(due);
-    else this.#ask(this.#needed(due));
-    if (!this.#isBusy) this.#runLater(waitMs);
+  /** As {@link #arm}, if that was not done for another new name. */
+  #armOnce(): void {
+    if (this.#isArmed || this.#isBusy) return;
+    this.#arm();
+    this.#isArmed = true;
   }
 
-  /** Runs when the next look-up is due. @param waitMs until a request may be sent, in milliseconds */
-  #runLater(waitMs: number): void {
+  /** Sets the timer of the next round: when any name is due, and a round is allowed. */
+  #arm(): void {
+    if (this.#isBusy || this.#isClosed) return;
+    this.#cancelRound();
     if (this.#lookups.size === 0) return;
     let dueAt = Number.POSITIVE_INFINITY;
     for (const lookup of this.#lookups.values()) dueAt = Math.min(dueAt, lookup.dueAt);
-    const { clock } = this.#options.finder;
-    this.#cancelTimer();
-    this.#cancelTimer = clock.after(Math.max(waitMs, dueAt - this.#now), () => this.#run());
+    const waitMs = Math.max(dueAt - this.#now, this.#retryAt - this.#now, this.#rounds.waitMs);
+    this.#cancelRound = this.#options.finder.clock.after(waitMs, () => this.#ask());
   }
 
-  #ask(due: readonly Lookup[]): void {
-    if (due.length === 0) return;
-    const inTurn = byTurns(due);
-    const together = inTurn.filter(({ isByName }) => !isByName).slice(0, MOST_NAMES);
-    const isUrgent = together.some(isOpen) || !due.some(isOpen);
-    const by = together.length > FEW && isUrgent ? 'hostname' : 'name';
-    let sent = together;
-    // One request for each name; there is a token for the first one.
-    if (by === 'name') sent = inTurn.slice(0, FEW).filter(() => this.#bucket.take() === 0);
-    else this.#bucket.take();
+  #ask(): void {
+    this.#isArmed = false;
+    const { names, together } = this.#nextRound();
+    if (names.length + together.length === 0) {
+      this.#arm();
+      return;
+    }
+    this.#rounds.take();
     const { finder, version } = this.#options;
-    const request = { names: sent.map(({ node }) => node), by, version: version() } as const;
+    const request = {
+      names: names.map(nameOf),
+      hostnames: together.map(nameOf),
+      version: version(),
+    };
     this.#isBusy = true;
-    finder.find(request, (found) => this.#onFound(sent, by, found));
+    finder.find(request, (found) => this.#onFound(names, together, found));
   }
 
-  #onFound(sent: readonly Lookup[], by: 'name' | 'hostname', found: FoundNodes): void {
-    this.#isBusy = false;
+  #nextRound(): { readonly names: readonly Lookup[]; readonly together: readonly Lookup[] } {
+    const now = this.#now;
+    const all = [...this.#lookups.values()];
+    if (!all.some(({ dueAt }) => dueAt <= now)) return { names: [], together: [] };
+    const isSoon = ({ dueAt, intervalMs, isByName }: Lookup): boolean =>
+      dueAt - (isByName ? 0 : intervalMs / 4) <= now;
+    const inTurn = byTurns(all.filter(isSoon), this.#random);
+    const few = this.#failures === 0 ? FEW : 1;
+    const together = inTurn.filter(({ isByName }) => !isByName).slice(0, MOST_NAMES);
+    if (together.length <= FEW) return { names: inTurn.slice(0, few), together: [] };
+    return { names: inTurn.filter(({ isByName }) => isByName).slice(0, few), together };
+  }
+
+  #onFound(names: readonly Lookup[], together: readonly Lookup[], found: FoundNodes): void {
     if (this.#isClosed) return;
-    const changed = 'error' in found ? this.#onFailed(found) : this.#onZones(sent, by, found.zones);
-    this.#options.onNodes(changed);
-    this.#run();
+    this.#wait.answered();
+    const remembered = this.#remember(found.remembered ?? this.#remembered);
+    if ('error' in found) this.#onFailed(found.error);
+    const answered = 'error' in found ? [] : this.#onZones(names, together, found.zones);
+    this.#options.onNodes([...remembered, ...answered].map(nameOf));
+    for (const lookup of answered) if (!lookup.isNeeded) this.#drop(lookup);
+    this.#isBusy = false;
+    this.#arm();
   }
 
-  /** Returns the Nodes that count as elsewhere now and did not, or the reverse. */
-  #onFailed({ error, remembered = this.#remembered }: FailedLookup): string[] {
+  #onFailed(error: string): void {
     this.#error = error;
-    const changed = this.#remember(remembered);
-    this.#fail([...this.#lookups.values()]);
     this.#retryAt = this.#now + Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
-    return changed;
   }
 
-  /** Returns the same. */
+  /**
+   * Returns those whose Services must be decided again: they count as elsewhere now and did not, or the reverse; or
+   * they had an answer before. Deciding shows whether a Service still needs these.
+   */
   #onZones(
-    sent: readonly Lookup[],
-    by: 'name' | 'hostname',
+    names: readonly Lookup[],
+    together: readonly Lookup[],
     zones: ReadonlyMap<string, string>,
-  ): string[] {
+  ): readonly Lookup[] {
     this.#error = undefined;
     this.#failures = 0;
-    const changed: string[] = [];
-    for (const lookup of sent) {
-      const { node } = lookup;
+    return [...names, ...together].filter((lookup) => {
+      const { node, isAnswered } = lookup;
       // It was forgotten meanwhile, and perhaps requested again.
-      if (this.#lookups.get(node) !== lookup) continue;
+      if (this.#lookups.get(node) !== lookup) return false;
       const zone = zones.get(node);
-      const mayExist = lookup.state !== 'answered' || lookup.zone !== undefined;
-      if (zone === undefined && by === 'hostname' && mayExist) lookup.isByName = true;
-      else if (this.#answer(lookup, zone)) changed.push(node);
-    }
-    return changed;
+      const mayExist = !isAnswered || lookup.zone !== undefined;
+      if (zone === undefined && mayExist && !names.includes(lookup)) {
+        lookup.isByName = true;
+        lookup.dueAt = this.#now;
+        return false;
+      }
+      lookup.isNeeded = !isAnswered;
+      return this.#answer(lookup, zone) || isAnswered;
+    });
   }
 
   /** Stores an answer. Returns whether it changes where the Node is: elsewhere or not. */
   #answer(lookup: Lookup, zone: string | undefined): boolean {
-    const { random = Math.random } = this.#options;
     const before = this.isElsewhere(lookup.node);
     lookup.zone = zone;
-    lookup.state = 'answered';
-    lookup.isByName = !isLabelValue(lookup.node);
+    lookup.isAnswered = true;
+    // By name, it is known by now that it does not exist.
+    if (zone === undefined) lookup.isByName = !isLabelValue(lookup.node);
     lookup.isElsewhere = this.isElsewhere(lookup.node);
     this.#setUnknown(lookup, zone === undefined);
-    const maxMs = lookup.isElsewhere ? AGAIN.elsewhereMs : AGAIN.maxMs;
-    lookup.intervalMs = Math.min(2 * lookup.intervalMs, maxMs);
-    // Spread, so that the nodes of a zone do not all ask at once.
-    lookup.dueAt = this.#now + lookup.intervalMs * (1 - random() / 4);
+    lookup.intervalMs = Math.min(2 * lookup.intervalMs, AGAIN.maxMs);
+    const delayMs = lookup.isByName
+      ? AGAIN.byNameMs * (1 - this.#random() / 4)
+      : lookup.intervalMs * this.#pace;
+    lookup.dueAt = this.#now + delayMs;
     return before !== lookup.isElsewhere;
   }
 
-  /** Uses what is remembered for Nodes without an answer. Returns those for which that changes where they are. */
-  #remember(remembered: ReadonlyMap<string, string>): string[] {
+  /** Returns those that count as elsewhere by that and did not, or the reverse. Those with an answer do not change. */
+  #remember(remembered: ReadonlyMap<string, string>): readonly Lookup[] {
     this.#remembered = remembered;
-    const open = [...this.#lookups.values()].filter(({ state }) => state !== 'answered');
-    const changed = open.filter((lookup) => {
+    const open = [...this.#lookups.values()].filter(isOpen);
+    return open.filter((lookup) => {
       const before = this.isElsewhere(lookup.node);
       lookup.zone = remembered.get(lookup.node);
       return this.isElsewhere(lookup.node) !== before;
     });
-    return changed.map(({ node }) => node);
-  }
-
-  /** Until these are answered, what is remembered of them applies, or else the field. */
-  #fail(lookups: readonly Lookup[]): void {
-    for (const lookup of lookups) if (lookup.state === 'requested') lookup.state = 'failed';
-  }
-
-  /** Returns the look-ups that Services still need, and drops the others. Deciding them shows which are needed. */
-  #needed(due: readonly Lookup[]): readonly Lookup[] {
-    const again = due.filter(({ state }) => state !== 'requested');
-    if (again.length === 0) return due;
-    for (const lookup of again) lookup.isNeeded = false;
-    this.#isBusy = true;
-    this.#options.onNodes(again.map(({ node }) => node));
-    this.#isBusy = false;
-    for (const lookup of again) if (!lookup.isNeeded) this.#drop(lookup);
-    return due.filter((lookup) => this.#lookups.get(lookup.node) === lookup);
   }
 
   /** Drops a name of the Namespace with the most, if that has more than this one will have. */
@@ -339,7 +348,7 @@ export class NodeLookups {
   }
 
   #drop(lookup: Lookup | undefined): void {
-    if (lookup === undefined) return;
+    if (lookup === undefined || this.#lookups.get(lookup.node) !== lookup) return;
     this.#setUnknown(lookup, false);
     this.#lookups.delete(lookup.node);
   }
@@ -357,16 +366,17 @@ export class NodeLookups {
 }
 
 /**
- * The first of each Namespace come before the second ones, so that none has to wait for all names of another. In each
- * Namespace, those that are looked up again come last.
+ * The first of each Namespace come before the second ones, so that none has to wait for all names of another. Which
+ * Namespace is first is left to chance: with more of them than names in a request, none is always last. In each
+ * Namespace, those that have an answer come last.
  */
-function byTurns(lookups: readonly Lookup[]): readonly Lookup[] {
+function byTurns(lookups: readonly Lookup[], random: () => number): readonly Lookup[] {
   const inOrder = [...lookups.filter(isOpen), ...lookups.filter((lookup) => !isOpen(lookup))];
   const queues = [...Map.groupBy(inOrder, ({ namespace }) => namespace).values()];
-  if (queues.length === 1) return inOrder;
+  const shuffled = queues.map((queue) => ({ queue, at: random() })).sort((a, b) => a.at - b.at);
   const inTurn: Lookup[] = [];
   for (let turn = 0; inTurn.length < lookups.length; turn++) {
-    for (const queue of queues) {
+    for (const { queue } of shuffled) {
       const next = queue[turn];
       if (next !== undefined) inTurn.push(next);
     }
@@ -375,6 +385,10 @@ function byTurns(lookups: readonly Lookup[]): readonly Lookup[] {
 }
 
 /** Whether a look-up has no answer yet. */
-function isOpen({ state }: Lookup): boolean {
-  return state !== 'answered';
+function isOpen({ isAnswered }: Lookup): boolean {
+  return !isAnswered;
+}
+
+function nameOf({ node }: Lookup): string {
+  return node;
 }

@@ -6,7 +6,8 @@
  * - node-set.ts: a node set, with its watch and its timer; node-set-registry.ts, node-set-shares.ts: which are open
  * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
- * - node-lookups.ts: the Nodes that only a field of endpoints puts into this node's zone
+ * - node-lookups.ts: the Nodes that only a field of endpoints puts into this node's zone; lookup-wait.ts: how long
+ *   views wait for them
  * - decide-service.ts, service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - view-reports.ts: what views have reported about Services
  */
@@ -258,7 +259,6 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       if (!this.lookups.request(node, namespace)) hasRoom = false;
     }
     if (!hasRoom) this.#options.nodeFinder.onTooMany(namespace);
-    this.lookups.send();
   }
 
   /** Decides about all endpoints of a managed Service. */

@@ -12,7 +12,7 @@ import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
-const REQUEST = { names: ['a'], by: 'name', version: '' } as const;
+const REQUEST = { names: ['a'], hostnames: [], version: '' };
 
 afterEach(() => {
   jest.useRealTimers();

@@ -146,6 +146,7 @@ export class PolicyHarness {
 
   /** Node sets that the topology waits for, and `look-up` if it waits for one. */
   unanswered(): string[] {
+    this.#lookupTime.pass(0);
     const sets = this.#unansweredSets();
     return this.#lookup === undefined ? sets : [...sets, LOOKUP];
   }
@@ -178,9 +179,9 @@ export class PolicyHarness {
     return { nodes: new Map([...cluster.nodes].filter(isKnown)) };
   }
 
-  /** Nodes are looked up again, as within an hour. */
+  /** Nodes are looked up again, as within four days. */
   lookUpAgain(cluster: ModelCluster): void {
-    this.#lookupTime.pass(3_600_000);
+    this.#lookupTime.pass(360_000_000);
     for (let n = 0; this.#lookup !== undefined || n === 0; n++) {
       this.#answerLookup(cluster);
       this.#lookupTime.pass(1_000);
@@ -297,7 +298,7 @@ export class PolicyHarness {
   #answerLookup({ nodes }: ModelCluster): void {
     const { request, done } = this.#lookup ?? {};
     this.#lookup = undefined;
-    const found = request?.by === 'name' ? request.names.filter((name) => nodes.has(name)) : [];
+    const found = (request?.names ?? []).filter((name) => nodes.has(name));
     done?.({ zones: new Map(found.map((name) => [name, nodes.get(name)?.[ZONE] ?? ''])) });
   }
 

@@ -17,8 +17,10 @@ import { PLAIN_TOPOLOGY } from '../topology/plain-topology.ts';
  */
 export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0 } = {}) {
   let answer: (found: FoundNodes) => void = () => undefined;
+  const lookupClock = new ManualClock();
   const nodeFinder: NodeFinder = {
     ...PLAIN_TOPOLOGY.nodeFinder,
+    clock: lookupClock,
     find: (_, done) => {
       answer = done;
     },
@@ -36,6 +38,9 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     reportsWithheld: true,
   });
   const handler = new Batches(topology).addEndpoints(projection);
-  const found = (nodes: FoundNodes): void => answer(nodes);
+  const found = (nodes: FoundNodes): void => {
+    lookupClock.pass(0);
+    answer(nodes);
+  };
   return { topology, view, clock, projection, handler, versions, found };
 }

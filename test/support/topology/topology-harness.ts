@@ -35,8 +35,8 @@ export class TopologyHarness {
       nodeSetWatcher: notWatched(this.clock),
       nodeFinder: {
         clock: this.lookupClock,
-        find: ({ names }, done) => {
-          this.lookedUp = names;
+        find: ({ names, hostnames }, done) => {
+          this.lookedUp = [...names, ...hostnames];
           this.#answer = done;
         },
         onTooMany: () => undefined,
@@ -82,6 +82,7 @@ export class TopologyHarness {
   seesAfterLookup(keys: string[], ...endpoints: Endpoint[]): boolean[] {
     const groups = [groupOf([], endpoints)];
     this.topology.lookUpNodes('default/other', managed(...keys), groups);
+    this.lookupClock.pass(0);
     return this.sees(keys, ...endpoints);
   }
 

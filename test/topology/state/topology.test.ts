@@ -194,6 +194,8 @@ describe('the zone key', () => {
   test('does not flap when a Node is deleted and registered again', () => {
     const endpoint = on('near', 'z1');
     const seen: boolean[] = [];
+    // As a view, which decides again.
+    harness.topology.subscribe(() => void sees(endpoint));
     const steps = [
       () => harness.topology.nodeSets.get(`${ZONE}=z1`)?.change([], ['near']),
       () => harness.found({}),
