@@ -34,12 +34,12 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
  */
 export function explainOne(proxy: ShownState, service: string): Explained {
   const view = viewOfService(proxy, service);
-  const corrected = view.corrector?.corrections(service) ?? [];
+  const corrected = view.corrector?.corrections(LISTED.endpoints, service) ?? [];
   return {
     ...explainIn(proxy, view, service, LISTED),
     ...viewHead(proxy, view),
     changes: lastChanges(view, service, MAX_CHANGES),
-    corrected: corrected.length === 0 ? undefined : corrected.slice(0, LISTED.endpoints),
+    corrected: corrected.length === 0 ? undefined : corrected,
   };
 }
 

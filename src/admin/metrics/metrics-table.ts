@@ -131,7 +131,7 @@ export const WRAPPER_METRICS: readonly Metric<WrapperSources>[] = [
   gauge(
     'local_runtime_corrected_endpoints',
     'Endpoints of this node that are corrected from the container runtime.',
-    perView(({ corrected }) => corrected?.length),
+    perView(({ corrected }) => corrected),
   ),
   gauge(
     'local_runtime_up',

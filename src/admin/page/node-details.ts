@@ -93,7 +93,7 @@ export function nodeDetails(reader: NodeReader): NodeDetails {
     keyCount: keys.length,
     checks,
     causes,
-    localRuntime: localRuntimeData(reading),
+    localRuntime: localRuntimeData(reader),
     servers: servers.map(({ origin }) => origin),
     failovers,
     views: reading.views.map(viewState),
@@ -103,11 +103,13 @@ export function nodeDetails(reader: NodeReader): NodeDetails {
   };
 }
 
-function localRuntimeData({ localRuntime }: NodeReading): LocalRuntimeData | undefined {
+function localRuntimeData({ proxy }: NodeReader): LocalRuntimeData | undefined {
+  const { localRuntime, views } = proxy;
   if (localRuntime === undefined) return undefined;
-  const { state, problem, corrected } = localRuntime;
-  const count = corrected.length;
-  return { state, problem, corrected: corrected.slice(0, MAX_CORRECTED), count };
+  const { state, problem } = localRuntime;
+  const { count = 0 } = views.kubeProxy.endpoints?.corrector ?? {};
+  const corrected = views.kubeProxy.endpoints?.corrector?.corrections(MAX_CORRECTED) ?? [];
+  return { state, problem, corrected, count };
 }
 
 function keyState(topology: Topology, key: string): KeyState {

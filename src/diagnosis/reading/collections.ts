@@ -3,7 +3,6 @@ import { collectionPath, type Query, queryPath } from '../../client/api/query.ts
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { WrapperError } from '../../errors.ts';
 import type { ProjectionCounters } from '../../filter/projection/endpoints-projection.ts';
-import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import type { NodeSet } from '../../topology/state/node-set.ts';
 
@@ -29,8 +28,8 @@ export interface ViewReading {
   readonly status: ReflectorStatus;
   /** Undefined for a view without endpoints that are decided here, as the next one. */
   readonly events: ProjectionCounters | undefined;
-  /** Its endpoints that are corrected from the container runtime; undefined: nothing corrects them. */
-  readonly corrected: readonly CorrectedEndpoint[] | undefined;
+  /** Number of its endpoints that are corrected from the container runtime; undefined: nothing corrects them. */
+  readonly corrected: number | undefined;
 }
 
 /** A node set that policies need, or needed a short time ago. */
@@ -78,7 +77,7 @@ export function readViews(
       refusal: views.refusalOf(source),
       status,
       events: projection?.counters,
-      corrected: corrector?.corrections(),
+      corrected: corrector?.count,
     };
   });
 }

@@ -1,7 +1,6 @@
 import type { Query } from '../../client/api/query.ts';
 import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
 import type { Upstream } from '../../client/upstream/upstream.ts';
-import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
 import type { LocalRuntime } from '../../node/local-runtime/local-runtime.ts';
 import type { ViewBudget } from '../../node/views/view-budget.ts';
 import type { ViewSource } from '../../node/views/view-source.ts';
@@ -59,7 +58,9 @@ export interface NodeReading extends Health, ServingReading {
   /** The last known state on disk; undefined: none is kept. */
   readonly snapshots: Pick<SnapshotFolder, 'problem' | 'bytes' | 'counters'> | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
-  readonly localRuntime: LocalRuntimeReading | undefined;
+  readonly localRuntime:
+    | Pick<LocalRuntime, 'socket' | 'state' | 'problem' | 'failures'>
+    | undefined;
 }
 
 /** Whether kube-proxy uses this process. */
@@ -92,12 +93,6 @@ export interface UpstreamReading {
   readonly failovers: number;
   /** Bytes received since the start. */
   readonly receivedBytes: number;
-}
-
-interface LocalRuntimeReading
-  extends Pick<LocalRuntime, 'socket' | 'state' | 'problem' | 'failures'> {
-  /** The corrected endpoints in the view that kube-proxy reads. */
-  readonly corrected: readonly CorrectedEndpoint[];
 }
 
 /** For how long numbers of Services are shared, in milliseconds. Any local process can request them in a loop. */
@@ -186,9 +181,8 @@ function readSnapshots({ snapshots }: ProxyState): NodeReading['snapshots'] {
   return { problem, bytes, counters: structuredClone(counters) };
 }
 
-function readLocalRuntime({ localRuntime, views }: ProxyState): NodeReading['localRuntime'] {
+function readLocalRuntime({ localRuntime }: ProxyState): NodeReading['localRuntime'] {
   if (localRuntime === undefined) return undefined;
   const { socket, state, problem, failures } = localRuntime;
-  const corrected = views.kubeProxy.endpoints?.corrector?.corrections() ?? [];
-  return { socket, state, problem, failures, corrected };
+  return { socket, state, problem, failures };
 }

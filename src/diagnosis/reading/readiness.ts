@@ -1,7 +1,6 @@
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
-import { least } from '../../util/extremes.ts';
 import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
 import { GRACE_MS } from './data-age.ts';
 import {
@@ -111,16 +110,15 @@ function budgetChecks({ views: { budget } }: ProxyState): Check[] {
 /** While the API server answers, nothing that clients see depends on the container runtime. */
 function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   if (localRuntime === undefined) return [];
-  const { socket, problem: detail, corrections } = localRuntime;
-  const since = least(corrections.map(({ since }) => since));
+  const { socket, problem: detail, corrected } = localRuntime;
+  const { count, since } = corrected;
   const degraded =
     detail &&
     `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable`;
-  const corrected = `but ${corrections.length} endpoints of this node are corrected from the container runtime`;
   const remark =
-    corrections.length === 0
+    count === 0
       ? undefined
-      : `${corrected}, the first since ${new Date(since).toISOString()}`;
+      : `but ${count} endpoints of this node are corrected from the container runtime, the first since ${new Date(since).toISOString()}`;
   return [{ name: 'local-runtime', degraded, detail, remark }];
 }
 

@@ -7,6 +7,7 @@ import {
 } from '../../filter/objects/pod-endpoint.ts';
 import type { Resource } from '../../filter/objects/resource.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
+import { least } from '../../util/extremes.ts';
 import { correctEndpoint } from './correct-endpoint.ts';
 import { type LocalPods, podName } from './local-pods.ts';
 
@@ -20,6 +21,13 @@ export interface CorrectedEndpoint {
   /** Undefined: the endpoint was cut, because its address belongs to another Pod now. */
   readonly to: EndpointValue | undefined;
   /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** Corrected endpoints: how many, and since when the first of them, in milliseconds since the epoch. */
+export interface CorrectedCount {
+  readonly count: number;
+  /** Infinity: there are none. */
   readonly since: number;
 }
 
@@ -39,17 +47,26 @@ export interface CorrectorOptions {
   readonly epoch: () => number;
 }
 
+interface Correction {
+  readonly to: EndpointCorrection;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
 /** An object with endpoints of Pods on this node. */
 interface LocalObject {
   /** As the API server sent it last. */
   readonly raw: ObjectBytes;
   readonly facts: EndpointsFacts;
-  /** Corrections of Pods on this node. */
+  /** Its endpoints of Pods on this node. */
   readonly endpoints: readonly PodEndpoint[];
   /** As the next handler has it; `raw` itself if nothing is corrected. */
   passed: ObjectBytes;
-  corrections: readonly CorrectedEndpoint[];
+  /** By the index of the endpoint. */
+  corrections: ReadonlyMap<number, Correction>;
 }
+
+const NONE: ReadonlyMap<number, Correction> = new Map();
 
 /**
  * A stage between the reflector of EndpointSlices or Endpoints and their projection. It passes every change on, and
@@ -58,11 +75,14 @@ interface LocalObject {
  *
  * Invariants: the next handler has the API server's object, or that object with endpoints of Pods on this node
  * corrected. What the API server sends after {@link stopCorrecting} or {@link restore} is passed on unchanged. An
- * object that does not change is not passed on again.
+ * object that does not change is not passed on again, and a read of the runtime that finds nothing new costs nothing:
+ * tenants decide how many endpoints name Pods of this node.
  */
 export class Corrector implements ChangeHandler<EndpointsFacts> {
   readonly #options: CorrectorOptions;
   readonly #objects = new Map<string, LocalObject>();
+  /** By the name of a Pod on this node how many endpoints name it. */
+  readonly #named = new Map<string, number>();
   /** Undefined: what the API server sends is passed on unchanged. */
   #pods: LocalPods | undefined;
 
@@ -75,18 +95,35 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
     return this.#options.isCurrent();
   }
 
-  /** `namespace/name` of the Pods on this node that endpoints name. */
-  podNames(): Set<string> {
-    const endpoints = [...this.#objects.values()].flatMap((local) => local.endpoints);
-    return new Set(endpoints.map(({ pod }) => podName(pod)));
+  /** Whether an endpoint names a Pod. @param pod see podName() */
+  names(pod: string): boolean {
+    return this.#named.has(pod);
   }
 
-  /** The corrected endpoints. @param service `namespace/name`; absent: of all Services */
-  corrections(service?: string): CorrectedEndpoint[] {
+  /** Number of corrected endpoints. */
+  get count(): number {
+    return [...this.#objects.values()].reduce((sum, { corrections }) => sum + corrections.size, 0);
+  }
+
+  /** By the kind, namespace and name of each object its corrected endpoints, if it has any. */
+  *counts(): Generator<[string, CorrectedCount], void, undefined> {
+    for (const [key, { corrections }] of this.#objects) {
+      const since = least(Array.from(corrections.values(), (correction) => correction.since));
+      const object = `${this.#options.resource.kind} ${key}`;
+      if (corrections.size > 0) yield [object, { count: corrections.size, since }];
+    }
+  }
+
+  /** The first of the corrected endpoints. @param service `namespace/name`; absent: of all Services */
+  corrections(most: number, service?: string): CorrectedEndpoint[] {
     const found: CorrectedEndpoint[] = [];
-    for (const { facts, corrections } of this.#objects.values()) {
-      const isWanted = service === undefined || service === `${facts.namespace}/${facts.service}`;
-      if (isWanted) for (const correction of corrections) found.push(correction);
+    for (const { facts, endpoints, corrections } of this.#objects.values()) {
+      if (service !== undefined && service !== `${facts.namespace}/${facts.service}`) continue;
+      for (const endpoint of endpoints) {
+        if (found.length >= most) return found;
+        const correction = corrections.get(endpoint.index);
+        if (correction !== undefined) found.push(correctedEndpoint(facts, endpoint, correction));
+      }
     }
     return found;
   }
@@ -101,8 +138,9 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
 
   /** Corrects all objects, and those that arrive from now on. */
   correct(pods: LocalPods): void {
+    if (this.#pods?.equals(pods)) return;
     this.#pods = pods;
-    this.#passOn((object) => this.#corrected(object, pods));
+    this.#passOn();
   }
 
   /** From now on, what the API server sends is passed on unchanged. Objects that it has not sent stay corrected. */
@@ -113,35 +151,39 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
   /** Passes on what the API server sent last of every object. */
   restore(): void {
     this.#pods = undefined;
-    this.#passOn(({ raw }) => ({ object: raw, corrections: [] }));
+    this.#passOn();
   }
 
   /** Stores an object with endpoints of this node, and returns the change to pass on. */
   #take(change: Change<EndpointsFacts>): Change<EndpointsFacts> {
     const { key } = change;
-    const before = this.#objects.get(key);
+    this.#count(this.#objects.get(key), -1);
     this.#objects.delete(key);
     if (change.type === 'DELETED') return change;
     const { object: raw, facts } = change;
     const endpoints = this.#localEndpoints(raw, facts);
     if (endpoints.length === 0) return change;
-    const corrections = before?.corrections ?? [];
-    const local: LocalObject = { raw, facts, endpoints, passed: raw, corrections };
+    const local: LocalObject = { raw, facts, endpoints, passed: raw, corrections: NONE };
     this.#objects.set(key, local);
-    const corrected = this.#pods && this.#corrected(local, this.#pods);
-    local.corrections = corrected?.corrections ?? [];
-    if (corrected === undefined || corrected.object === raw) return change;
-    local.passed = corrected.object;
-    return { ...change, object: corrected.object, facts: this.#decode(corrected.object) };
+    this.#count(local, 1);
+    local.passed = this.#corrected(local);
+    if (local.passed === raw) return change;
+    return { ...change, object: local.passed, facts: this.#decode(local.passed) };
   }
 
-  #passOn(
-    make: (object: LocalObject) => Pick<LocalObject, 'corrections'> & { object: ObjectBytes },
-  ): void {
+  #count(local: LocalObject | undefined, change: 1 | -1): void {
+    for (const { pod } of local?.endpoints ?? []) {
+      const name = podName(pod);
+      const count = (this.#named.get(name) ?? 0) + change;
+      if (count === 0) this.#named.delete(name);
+      else this.#named.set(name, count);
+    }
+  }
+
+  #passOn(): void {
     const changes: Change<EndpointsFacts>[] = [];
     for (const [key, local] of this.#objects) {
-      const { object, corrections } = make(local);
-      local.corrections = corrections;
+      const object = this.#corrected(local);
       if (object.equals(local.passed)) continue;
       local.passed = object;
       changes.push({ type: 'MODIFIED', key, object, facts: this.#decode(object) });
@@ -149,32 +191,32 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
     if (changes.length > 0) this.#options.next.onChanges(changes);
   }
 
-  #corrected(local: LocalObject, pods: LocalPods) {
+  /** The object as it is to be passed on. It is edited only if one of its corrections is another one than before. */
+  #corrected(local: LocalObject): ObjectBytes {
     const { codec, resource } = this.#options;
-    const records: CorrectedEndpoint[] = [];
-    const corrections = new Map<number, EndpointCorrection>();
-    for (const endpoint of local.endpoints) {
-      const correction = correctEndpoint(endpoint, pods);
-      if (correction === undefined) continue;
-      records.push(this.#record(local, endpoint, correction));
-      corrections.set(endpoint.index, correction);
-    }
-    const object = codec.edit(resource, local.raw, { corrections });
-    return { object, corrections: records };
+    const corrections = this.#correctionsOf(local);
+    const before = local.corrections;
+    local.corrections = corrections;
+    if (corrections.size === 0) return local.raw;
+    const isKept = [...corrections].every(([index, each]) => before.get(index) === each);
+    if (isKept && before.size === corrections.size) return local.passed;
+    const edits = new Map(Array.from(corrections, ([index, { to }]) => [index, to]));
+    return codec.edit(resource, local.raw, { corrections: edits });
   }
 
-  #record(
-    local: LocalObject,
-    { pod, address, state }: PodEndpoint,
-    correction: EndpointCorrection,
-  ): CorrectedEndpoint {
-    const from = { address, state };
-    const to = correction === 'cut' ? undefined : correctedValue(from, correction);
-    const same = local.corrections.find(
-      (each) => each.pod === podName(pod) && sameValue(each.from, from) && sameValue(each.to, to),
-    );
-    const since = same?.since ?? this.#options.epoch();
-    return { object: local.facts.name, pod: podName(pod), from, to, since };
+  /** A correction that was made before is kept, with its time. */
+  #correctionsOf(local: LocalObject): ReadonlyMap<number, Correction> {
+    const pods = this.#pods;
+    if (pods === undefined) return NONE;
+    const corrections = new Map<number, Correction>();
+    for (const endpoint of local.endpoints) {
+      const to = correctEndpoint(endpoint, pods);
+      if (to === undefined) continue;
+      const known = local.corrections.get(endpoint.index);
+      const isKnown = known !== undefined && sameCorrection(known.to, to);
+      corrections.set(endpoint.index, isKnown ? known : { to, since: this.#options.epoch() });
+    }
+    return corrections;
   }
 
   #localEndpoints(object: ObjectBytes, facts: EndpointsFacts): readonly PodEndpoint[] {
@@ -210,6 +252,17 @@ function correctedValue(
   };
 }
 
-function sameValue(a: EndpointValue | undefined, b: EndpointValue | undefined): boolean {
-  return a?.address === b?.address && a?.state === b?.state;
+function sameCorrection(a: EndpointCorrection, b: EndpointCorrection): boolean {
+  if (a === 'cut' || b === 'cut') return a === b;
+  return a.address === b.address && a.notReady === b.notReady;
+}
+
+function correctedEndpoint(
+  { name: object }: EndpointsFacts,
+  { pod, address, state }: PodEndpoint,
+  { to, since }: Correction,
+): CorrectedEndpoint {
+  const from = { address, state };
+  const corrected = to === 'cut' ? undefined : correctedValue(from, to);
+  return { object, pod: podName(pod), from, to: corrected, since };
 }

@@ -17,25 +17,44 @@ export function podName({ namespace, name }: Pick<PodRef, 'namespace' | 'name'>)
   return `${namespace}/${name}`;
 }
 
-/** The Pods of this node that were looked up in the container runtime, at one time. */
+/** The Pods of this node that the container runtime has, at one time. A look-up costs the same for any number. */
 export class LocalPods {
-  readonly #names: ReadonlySet<string>;
-  readonly #pods: readonly LocalPod[];
+  readonly #byName: ReadonlyMap<string, readonly LocalPod[]>;
+  readonly #owners = new Map<string, string>();
+  readonly #others: ReadonlySet<string>;
+  /** The same for all reads that have found the same. */
+  readonly #text: string;
 
-  /** @param names of the Pods that were looked up; those without a sandbox are not among `pods` */
-  constructor(names: ReadonlySet<string>, pods: readonly LocalPod[]) {
-    this.#names = names;
-    this.#pods = pods;
+  /** @param others names of the Pods that were not looked up */
+  constructor(pods: readonly LocalPod[], others: ReadonlySet<string> = new Set()) {
+    // A runtime lists them in any order.
+    const sorted = pods
+      .map((pod) => ({ pod, text: JSON.stringify(pod) }))
+      .sort((a, b) => (a.text < b.text ? -1 : 1));
+    this.#byName = Map.groupBy(
+      sorted.map(({ pod }) => pod),
+      ({ name }) => name,
+    );
+    for (const { pod } of sorted) {
+      for (const address of pod.network?.addresses ?? []) this.#owners.set(address, pod.name);
+    }
+    this.#others = others;
+    this.#text = JSON.stringify([sorted.map(({ text }) => text), [...others].sort()]);
   }
 
-  /** Whether a Pod was looked up. Nothing is known of others. */
+  /** Whether each look-up has the same result in both. */
+  equals(other: LocalPods): boolean {
+    return this.#text === other.#text;
+  }
+
+  /** Whether it is known what the runtime has of a Pod, which may be nothing. */
   has(name: string): boolean {
-    return this.#names.has(name);
+    return !this.#others.has(name);
   }
 
   /** `namespace/name` of the Pod that has an address now. */
   ownerOf(address: string): string | undefined {
-    return this.#pods.find(({ network }) => network?.addresses.includes(address))?.name;
+    return this.#owners.get(address);
   }
 
   /**
@@ -43,7 +62,7 @@ export class LocalPods {
    * is another Pod, except that the API server has a static Pod under the uid of its mirror Pod.
    */
   find(ref: PodRef): LocalPod | undefined {
-    const candidates = this.#pods.filter(({ name }) => name === podName(ref));
+    const candidates = this.#byName.get(podName(ref)) ?? [];
     const same = candidates.find(({ uid }) => uid === ref.uid);
     if (same !== undefined) return same;
     // An edited static Pod has a new uid, and its old sandbox remains for a while.

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../util/clock.ts';
+import { least } from '../../util/extremes.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
-import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
+import { type CorrectedCount, Corrector, type CorrectorOptions } from './corrector.ts';
 import { RuntimeReader } from './runtime-reader.ts';
 
 /*
@@ -110,13 +111,17 @@ export class LocalRuntime {
     return this.#problems.cause;
   }
 
-  /** The corrected endpoints of all views, each once: several views may show the same object. */
-  get corrections(): CorrectedEndpoint[] {
-    const all = [...this.#correctors].flatMap((corrector) => corrector.corrections());
-    const unique = new Map(
-      all.map((each) => [`${each.pod} ${each.object} ${each.from.address}`, each]),
-    );
-    return [...unique.values()];
+  /** The corrected endpoints of all views. An object counts once: several views may show it. */
+  get corrected(): CorrectedCount {
+    const objects = new Map<string, CorrectedCount>();
+    for (const corrector of this.#correctors) {
+      for (const [object, corrected] of corrector.counts()) objects.set(object, corrected);
+    }
+    const counts = [...objects.values()];
+    return {
+      count: counts.reduce((sum, { count }) => sum + count, 0),
+      since: least(counts.map(({ since }) => since)),
+    };
   }
 
   /** Reads that failed since the start. */
@@ -228,8 +233,8 @@ export class LocalRuntime {
 
   /** Corrects the endpoints of this node. What is read after the abort is dropped. */
   async #correct(reader: RuntimeReader, signal: AbortSignal): Promise<void> {
-    const names = [...this.#correctors].flatMap((corrector) => [...corrector.podNames()]);
-    const pods = await reader.read(new Set(names));
+    const isNamed = (pod: string) => [...this.#correctors].some((each) => each.names(pod));
+    const pods = await reader.read(isNamed);
     if (signal.aborted) return;
     for (const corrector of this.#correctors) corrector.correct(pods);
   }

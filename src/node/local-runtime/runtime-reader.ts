@@ -13,14 +13,16 @@ export class RuntimeReader {
     this.#runtime = runtime;
   }
 
-  /** Looks up Pods. Rejects if the runtime does not answer. @param names see podName() */
-  async read(names: ReadonlySet<string>): Promise<LocalPods> {
-    const all = await this.#runtime.sandboxes();
-    this.#forget(all);
-    const sandboxes = all.filter((sandbox) => names.has(podName(sandbox)));
-    const instances = Map.groupBy(sandboxes, (sandbox) => `${podName(sandbox)} ${sandbox.uid}`);
+  /** Looks up Pods. Rejects if the runtime does not answer. @param isWanted by the name: see podName() */
+  async read(isWanted: (name: string) => boolean): Promise<LocalPods> {
+    const sandboxes = await this.#runtime.sandboxes();
+    this.#forget(sandboxes);
+    const names = new Set(sandboxes.map(podName));
+    const others = new Set([...names].filter((name) => !isWanted(name)));
+    const wanted = sandboxes.filter((sandbox) => !others.has(podName(sandbox)));
+    const instances = Map.groupBy(wanted, (sandbox) => `${podName(sandbox)} ${sandbox.uid}`);
     const pods = Array.from(instances.values(), (instance) => this.#readPod(instance));
-    return new LocalPods(names, await Promise.all(pods));
+    return new LocalPods(await Promise.all(pods), others);
   }
 
   /** @param instance all sandboxes of one Pod, at least one */

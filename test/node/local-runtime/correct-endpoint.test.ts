@@ -79,14 +79,14 @@ describe('correctEndpoint()', () => {
       undefined,
     ],
   ])('%s', (_, given, local, expected) => {
-    expect(correctEndpoint(given, new LocalPods(new Set([WEB]), [local]))).toEqual(expected);
+    expect(correctEndpoint(given, new LocalPods([local]))).toEqual(expected);
     // Nothing is said of a Pod that was not looked up.
-    expect(correctEndpoint(given, new LocalPods(new Set(), [local]))).toBeUndefined();
+    expect(correctEndpoint(given, new LocalPods([], new Set([WEB])))).toBeUndefined();
   });
 
   test('an endpoint whose address belongs to another Pod now is cut, if its own Pod has none', () => {
     const db = { ...pod(['10.1.0.2']), name: 'default/db', uid: 'v' };
-    const beside = (...web: LocalPod[]) => new LocalPods(new Set([WEB, db.name]), [...web, db]);
+    const beside = (...web: LocalPod[]) => new LocalPods([...web, db]);
     expect(correctEndpoint(endpoint(), beside(GONE))).toBe('cut');
     expect(correctEndpoint(endpoint({ state: 'notReady' }), beside())).toBe('cut');
     expect(correctEndpoint(endpoint(), beside(READY))).not.toBe('cut');

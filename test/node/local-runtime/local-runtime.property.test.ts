@@ -170,7 +170,7 @@ describe.each(
     node.reachability.set(false);
     await node.pass(30_000);
     assertAsSent(node, model);
-    expect(node.corrector.corrections()).toEqual([]);
+    expect(node.corrector.corrections(10)).toEqual([]);
     expect(node.passed.redundant).toBe(0);
     node.local.close();
     const { clock, reachability, runtime } = node;

@@ -1,5 +1,7 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
+import { LocalPods } from '../../../src/node/local-runtime/local-pods.ts';
 import { CorrectedNode, GRACE_MS, RETURN_MS } from '../../support/local-runtime/corrected-node.ts';
 import type { FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
 
@@ -8,6 +10,8 @@ let node: CorrectedNode;
 beforeEach(() => {
   node = new CorrectedNode(new ProtobufCodec());
 });
+
+afterEach(() => void jest.restoreAllMocks());
 
 /** What a power cut leaves: the old sandbox, and the new one with another address. */
 const RESTARTED: readonly FakeSandbox[] = [
@@ -33,7 +37,7 @@ describe('while the node is cut off', () => {
     await node.cutOff();
     node.epoch = 9_000;
     await node.pass(1_500);
-    expect(node.corrector.corrections('default/web')).toEqual([
+    expect(node.corrector.corrections(10, 'default/web')).toEqual([
       {
         object: 'web',
         pod: 'default/web',
@@ -42,7 +46,79 @@ describe('while the node is cut off', () => {
         to: { address: '10.1.0.3', state: 'ready' },
       },
     ]);
-    expect(node.corrector.corrections('default/other')).toEqual([]);
+    expect(node.corrector.corrections(10, 'default/other')).toEqual([]);
+  });
+
+  test('a read that finds the same costs nothing, in whatever order the runtime lists it', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    node.send('web', [WEB, { pod: 'invented', ip: '10.9.0.1' }]);
+    await node.cutOff();
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3', 'invented 10.9.0.1 -'] });
+    const find = jest.spyOn(LocalPods.prototype, 'find');
+    for (const list of [RESTARTED, RESTARTED.toReversed(), RESTARTED]) {
+      node.runtime.sandboxList = list;
+      await node.pass(1_500);
+    }
+    expect(node.runtime.lists).toBe(4);
+    expect(find).not.toHaveBeenCalled();
+  });
+
+  test('a read that finds something new edits only objects that change', async () => {
+    node.runtime.sandboxList = [...RESTARTED, { id: 's', pod: 'db', addresses: ['10.1.0.8'] }];
+    node.send('web', [WEB]);
+    node.send('db', [{ pod: 'db', ip: '10.1.0.7' }]);
+    await node.cutOff();
+    const edit = jest.spyOn(node.codec, 'edit');
+    node.runtime.sandboxList = [...RESTARTED, { id: 't', pod: 'db', addresses: ['10.1.0.9'] }];
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'], db: ['db 10.1.0.9'] });
+    expect(edit).toHaveBeenCalledTimes(1);
+  });
+
+  test('a Pod that no endpoint named when it was read is looked up as soon as one names it', async () => {
+    node.runtime.sandboxList = RESTARTED;
+    await node.cutOff();
+    expect(node.runtime.statuses).toBe(0);
+    node.send('web', [WEB]);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
+    await node.pass(1_500);
+    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
+    node.send('web', []);
+    node.delete('web');
+    expect(node.corrector.names('default/web')).toBe(false);
+  });
+
+  // Any slice with an invented Pod of this node counts. /status answered 500, and /metrics broke off.
+  test('any number of corrections is counted, with the time of the first one', async () => {
+    const invented = (_: unknown, n: number) => ({ pod: `pod-${n}`, ip: '10.9.0.1' });
+    const object = node.send('slice-0', Array.from({ length: 10_000 }, invented));
+    const facts = node.codec.endpoints(ENDPOINT_SLICES, object);
+    for (let s = 1; s < 15; s++) {
+      node.corrector.onChanges([{ type: 'ADDED', key: `default/slice-${s}`, facts, object }]);
+    }
+    expect(node.local.corrected.count).toBe(0);
+    await node.cutOff();
+    node.epoch = 9_000;
+    node.send('late', [{ pod: 'late', ip: '10.99.0.1' }]);
+    expect(node.local.corrected).toEqual({ count: 150_001, since: 1_000 });
+    expect(node.corrector.count).toBe(150_001);
+    expect(node.corrector.corrections(200)).toHaveLength(200);
+  });
+
+  test('an object that two views show counts once', async () => {
+    const { codec } = node;
+    const second = node.local.add({
+      next: { onChanges() {}, onSynced() {} },
+      codec,
+      resource: ENDPOINT_SLICES,
+      isCurrent: () => true,
+    });
+    const object = node.send('web', [WEB]);
+    const facts = codec.endpoints(ENDPOINT_SLICES, object);
+    second.onChanges([{ type: 'ADDED', key: 'default/web', facts, object }]);
+    await node.cutOff();
+    expect(second.count).toBe(1);
+    expect(node.local.corrected).toEqual({ count: 1, since: 1_000 });
   });
 
   test('an object that arrives later never shows an address that is known to be wrong', async () => {
@@ -173,7 +249,7 @@ describe('when the API server answers again', () => {
     await node.pass(1);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.55'], db: ['db 10.1.0.7'] });
     expect(node.passed.changes.slice(before)).toEqual(['MODIFIED default/db']);
-    expect(node.corrector.corrections()).toEqual([]);
+    expect(node.corrector.corrections(10)).toEqual([]);
     expect(node.local.state).toBe('connected');
     const { lists } = node.runtime;
     await node.pass(60_000);
