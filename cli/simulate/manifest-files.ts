@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isConfigMap } from '../../src/config/settings.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { parseYaml, readBounded, reading } from '../../src/text/read-yaml.ts';
+import { parseManifests, readBounded, reading } from '../../src/text/read-yaml.ts';
 
 /** A manifest file, or standard input. */
 export interface ManifestText {
@@ -83,7 +83,7 @@ export function* readManifestFiles(
 export function isSettingsFile(path: string, ifEmpty: boolean): boolean {
   // A pipe can be read only once.
   if (path === '-' || !reading(path, () => statSync(path).isFile())) return false;
-  const [first] = reading(path, () => parseYaml(readBounded(path)));
+  const [first] = reading(path, () => parseManifests(readBounded(path)));
   if (first === undefined) return ifEmpty;
   if (typeof first !== 'object' || first === null) return false;
   return !('kind' in first || 'items' in first) || isConfigMap(first);

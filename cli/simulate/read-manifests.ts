@@ -2,7 +2,7 @@ import { CODECS } from '../../src/client/api/codecs.ts';
 import { MANAGED_BY_LABEL } from '../../src/diagnosis/explain/source-cluster.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/objects/resource.ts';
-import { parseYaml, reading } from '../../src/text/read-yaml.ts';
+import { parseManifests, reading } from '../../src/text/read-yaml.ts';
 import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { type Manifest, readManifestFiles } from './manifest-files.ts';
@@ -25,7 +25,7 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
   const manifests: Manifests = new Map();
   const advice = recursive ? '' : '; with --recursive its folders are read too';
   for (const { name, text } of readManifestFiles(paths, recursive, advice)) {
-    for (const document of reading(name, () => parseYaml(text))) {
+    for (const document of reading(name, () => parseManifests(text))) {
       addManifest(manifests, document, name);
     }
   }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { CORE_SCHEMA, loadAll, mergeTag } from 'js-yaml';
+import { boolYaml11Tag, CORE_SCHEMA, loadAll, mergeTag, type Schema } from 'js-yaml';
 import { WrapperError } from '../errors.ts';
 import { messageOf } from '../util/message-of.ts';
 
@@ -67,16 +67,51 @@ function readNow(fd: number, chunk: Buffer): number {
   }
 }
 
-/** The YAML that kubectl reads: with merge keys (`<<`), of which js-yaml takes 10,000 at most. */
-export const YAML_SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+/** YAML 1.2 with merge keys (`<<`), of which js-yaml takes 10,000 at most. */
+const YAML_SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+/** The YAML that kubectl reads: also with the booleans of YAML 1.1, such as `yes`, `off` and `n`. */
+export const KUBECTL_SCHEMA = YAML_SCHEMA.withTags(boolYaml11Tag);
+
+/**
+ * The documents of a text that kubectl reads too: YAML, or JSON objects without a separator, as two calls of `kubectl
+ * get -o json` print (YAMLOrJSONDecoder of k8s.io/apimachinery). Throws as {@link parseYaml}.
+ */
+export function parseManifests(text: string): unknown[] {
+  const parts = /^\s*\{/.test(text) ? jsonTexts(text) : [];
+  try {
+    if (parts.length > 1) return parts.map((json) => JSON.parse(json));
+  } catch {
+    // As there, it may be YAML.
+  }
+  return parseYaml(text, KUBECTL_SCHEMA);
+}
+
+/** Cuts a text behind each object or array; the last part has the rest, if there is one. */
+function jsonTexts(text: string): string[] {
+  const parts: string[] = [];
+  let [start, depth, isInText] = [0, 0, false];
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (isInText && char === '\\') at++;
+    else if (char === '"') isInText = !isInText;
+    else if (isInText) continue;
+    else if (char === '{' || char === '[') depth++;
+    else if ((char === '}' || char === ']') && --depth === 0) {
+      parts.push(text.slice(start, at + 1));
+      start = at + 1;
+    }
+  }
+  const rest = text.slice(start).trim();
+  return rest === '' ? parts : [...parts, rest];
+}
 
 /**
  * The documents of a YAML text, without empty ones. Throws for invalid YAML, and for aliases that refer to themselves
  * or expand to many times the size of the text ("billion laughs"): js-yaml shares the values of aliases, but whatever
  * walks over them, such as JSON.stringify, does not.
  */
-export function parseYaml(text: string): unknown[] {
-  const documents = loadAll(text, { schema: YAML_SCHEMA }).filter((document) => document !== null);
+export function parseYaml(text: string, schema: Schema = YAML_SCHEMA): unknown[] {
+  const documents = loadAll(text, { schema }).filter((document) => document !== null);
   const sizes = new Map<object, number>();
   const size = documents.reduce<number>((sum, each) => sum + expandedSize(each, sizes), 0);
   if (size <= Math.max(2 * text.length, MIN_EXPANDED)) return documents;

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
+import { isSettingsFile } from '../../cli/simulate/manifest-files.ts';
 import { readManifests } from '../../cli/simulate/read-manifests.ts';
 import { selectContext } from '../../src/client/credentials/kubeconfig.ts';
 import { loadSettings } from '../../src/config/settings.ts';
-import { parseYaml, readBounded } from '../../src/text/read-yaml.ts';
+import { parseManifests, parseYaml, readBounded } from '../../src/text/read-yaml.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'read-yaml-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -72,6 +73,71 @@ test.each([
   expect(parseYaml(`a: &a ${anchor}\nb:\n  ${lines}\n`)).toEqual([
     { a: expect.anything(), b: merged },
   ]);
+});
+
+/* YAML 1.1 as go.yaml.in/yaml/v2 of kubectl 1.37 reads it (resolve.go). */
+const BOOLEANS = [
+  ['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON', 'true', 'True', 'TRUE'],
+  ['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF', 'false', 'False', 'FALSE'],
+] as const;
+
+// `kube-proxy-wrapper.io/filter: off` was simulated, and kubectl refuses it: a bool where a string is wanted.
+test('manifests have the booleans of kubectl, and strings where they are quoted', () => {
+  const [yes, no] = BOOLEANS.map((words) => `[${words.join(', ')}]`);
+  expect(parseManifests(`a: ${yes}\nb: ${no}\nc: [yEs, "off", oN, t, f]\n`)).toEqual([
+    { a: Array(11).fill(true), b: Array(11).fill(false), c: ['yEs', 'off', 'oN', 't', 'f'] },
+  ]);
+  const path = file('kind: Node\nmetadata: {name: a, labels: {site: y}}\n');
+  expect(() => readManifests([path])).toThrow(/Node a in .*: the value of site in labels is not/);
+});
+
+test.each(['no', '{name: a}'])('a name that is no string is refused: %s', (name) => {
+  const path = file(`kind: Node\nmetadata: {name: ${name}}\n`);
+  expect(() => readManifests([path])).toThrow(/cannot read Node .* in .*x\.yaml: /);
+});
+
+// They are our own: `site: no` there is the value of a label.
+test('words of settings remain words', () => {
+  expect(parseYaml('[y, no, on, off]')).toEqual([['y', 'no', 'on', 'off']]);
+});
+
+test('a kubeconfig has the booleans of kubectl', () => {
+  const lines = [
+    'current-context: a',
+    'contexts: [{name: a, context: {cluster: a}}]',
+    'clusters: [{name: a, cluster: {server: "https://10.0.0.1", insecure-skip-tls-verify: yes}}]',
+  ];
+  const { cluster } = selectContext([{ file: '/x', text: lines.join('\n') }]);
+  expect(cluster['insecure-skip-tls-verify']).toBe(true);
+});
+
+// { kubectl get svc -o json; kubectl get endpointslices -o json; } | simulate --from -
+test.each([
+  ['{"a": "}{"}\n{"b": [{"\\"{": 1}]}\n'],
+  ['{"a": "}{"}{"b": [{"\\"{": 1}]}'],
+  [' {"a": "}{"}\n---\n{"b": [{"\\"{": 1}]}'],
+])('JSON documents in one stream are read: %j', (text) => {
+  expect(parseManifests(text)).toEqual([{ a: '}{' }, { b: [{ '"{': 1 }] }]);
+});
+
+test.each([
+  ['{"a": 1} {"b": 2} c', /separator/],
+  ['{"a": 1} }', /separator/],
+  ['{"a": 1', /flow/],
+])('what is not JSON to its end is no JSON stream: %s', (text, message) => {
+  expect(() => parseManifests(text)).toThrow(message);
+});
+
+test('a JSON stream is no settings file', () => {
+  expect(isSettingsFile(file('{"kind": "List"}{"kind": "List"}'), false)).toBe(false);
+});
+
+test('a JSON document alone is YAML, where no key occurs twice', () => {
+  expect(() => parseManifests('{"a": 1, "a": 2}')).toThrow(/duplicated/);
+});
+
+test('a flow mapping is no JSON, and is read', () => {
+  expect(parseManifests('{a: yes, b: {c: 1}} # {\n')).toEqual([{ a: true, b: { c: 1 } }]);
 });
 
 test('a kubeconfig may have merge keys', () => {

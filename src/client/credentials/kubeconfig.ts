@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { loadAll, YAMLException } from 'js-yaml';
 import * as v from 'valibot';
 import { WrapperError } from '../../errors.ts';
-import { YAML_SCHEMA } from '../../text/read-yaml.ts';
+import { KUBECTL_SCHEMA } from '../../text/read-yaml.ts';
 
 /** As in Go, null is the same as an absent field. */
 const optional = <T extends v.GenericSchema>(schema: T) =>
@@ -141,7 +141,7 @@ function parseKubeconfig({ file, text: yaml }: KubeconfigFile) {
 function parseDocument(yaml: string, file: string): object {
   let document: unknown;
   try {
-    document = loadAll(yaml, { schema: YAML_SCHEMA })[0] ?? {};
+    document = loadAll(yaml, { schema: KUBECTL_SCHEMA })[0] ?? {};
   } catch (error) {
     // Message and cause are dropped, because they quote the faulty line, which may contain a token.
     const { reason, mark } = error instanceof YAMLException ? error : {};
