@@ -4,7 +4,11 @@ import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
 import { ENDPOINT_SLICES } from '../src/filter/objects/resource.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
-import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
+import {
+  type ManagedPolicy,
+  type Policy,
+  SERVICE_TOO_LARGE,
+} from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import type { Row } from './changes.ts';
 
@@ -97,7 +101,11 @@ function reasonsOf(
   topology: Topology,
 ): string[] {
   const { keys, dryRun } = policy;
-  const reasonOf = endpointReasons(topology.decide(service, groups, policy), keys);
+  const decision = topology.decide(service, groups, policy);
+  if (decision === undefined) {
+    return groups.flatMap(({ endpoints }) => endpoints.map(() => unfiltered(SERVICE_TOO_LARGE)));
+  }
+  const reasonOf = endpointReasons(decision, keys);
   const prefix = dryRun === true ? 'dry run: ' : '';
   let index = 0;
   return groups.flatMap(({ ports, endpoints }) =>

@@ -6,6 +6,7 @@ import {
 } from '../../src/diagnosis/catalogue.ts';
 import { policyProblems, portProblems } from '../../src/diagnosis/service-problems.ts';
 import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
+import type { OutcomeProblem } from '../../src/topology/state/service-outcome.ts';
 import type { ProblemOfService } from '../output/format-problems.ts';
 import { answerOn } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';
@@ -67,7 +68,9 @@ function findingsOfService(simulation: Simulation, service: SimulatedService): F
   const findings = [
     ...ofPolicy,
     ...(policy.ofRelays ? [] : having('no-endpoint', withoutEndpoint(simulation, service))),
-    ...having('node-set-limit', withoutNodeSet(simulation, service)),
+    ...(['node-set-limit', 'service-too-large'] as const).flatMap((limit) =>
+      having(limit, nodesWith(simulation, service, limit)),
+    ),
     ...[...portProblems(mismatched, unnumbered)].flatMap(([code, ports]) =>
       having(code, ports.map(named)),
     ),
@@ -90,9 +93,13 @@ function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Subj
   });
 }
 
-/** Nodes on which the policy does not apply, because policies need more node sets than `maxNodeSets`. */
-function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Subject[] {
-  return nodes.filter((_, node) => answerOn(service, node).problem === 'node-set-limit').map(named);
+/** Nodes on which a limit keeps the policy from applying. */
+function nodesWith(
+  { nodes }: Simulation,
+  service: SimulatedService,
+  limit: ProblemCode & OutcomeProblem,
+): Subject[] {
+  return nodes.filter((_, node) => answerOn(service, node).problem === limit).map(named);
 }
 
 function named(name: string): Subject {

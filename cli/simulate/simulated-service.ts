@@ -79,8 +79,8 @@ export class SimulatedService {
     const decided = decideService(topology, this.service, this.#groups);
     const { outcome, decision } = decided;
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
-    const noRoom = outcome.problem === 'node-set-limit';
-    const id = `${outcome.kind} ${noRoom} ${outcome.winners.join()} ${keep}`;
+    const limit = outcome.kind === 'unfiltered' ? outcome.problem : undefined;
+    const id = `${outcome.kind} ${limit} ${outcome.winners.join()} ${keep}`;
     let known = this.#known.get(id);
     if (known === undefined) {
       if (decision !== undefined) this.mismatched = mismatchedPorts(decision);

@@ -43,6 +43,10 @@ export const WARNINGS = {
     text: 'a node set that the policy needs has no room, so all endpoints are shown',
     next: 'raise maxNodeSets, or allow fewer keys with allowedTopologyKeys',
   },
+  'service-too-large': {
+    text: 'the Service is too large to decide, so all endpoints are shown',
+    next: 'divide the Service; docs/policies.md has the limits',
+  },
   'community-empty': {
     text: 'this node is in no community, so the key matches nothing',
     next: CORRECT_KEY,

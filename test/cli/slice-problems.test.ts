@@ -177,6 +177,13 @@ describe('simulate names', () => {
     expect(findings(selector, [], '')).toEqual([expect.stringMatching(/^no-slices i /)]);
   });
 
+  test('a Service that is too large to decide, with the nodes', () => {
+    const ports = Array.from({ length: 25_000 }, (_, port) => ({ name: `p${port}`, port }));
+    expect(findings({ ...selector, ports }, [{}])).toEqual([
+      expect.stringMatching(/^service-too-large ! .*so all endpoints are shown \(2\): a1, a2$/),
+    ]);
+  });
+
   test('slices of an address family that the Service lacks', () => {
     const spec = { ...selector, ipFamilies: ['IPv4'] };
     expect(findings(spec, [{ family: 'IPv6' }])).toEqual([

@@ -14,6 +14,7 @@ const NAMED_SERVICES = 5;
 const REFUSED = policyLine(problem('node-set-refused'), true);
 const INVALID = policyLine(problem('invalid-policy'), false);
 const WITHOUT_ROOM = policyLine(problem('node-set-limit'), false);
+const TOO_LARGE = policyLine(problem('service-too-large'), false);
 const WITHOUT_READY = policyLine(problem('no-endpoint'), false);
 const MISMATCH = policyLine(problem('port-without-endpoints'), false);
 const IGNORED_ANNOTATIONS = policyLine(problem('annotation-ignored'), false);
@@ -67,6 +68,7 @@ export async function policyLines(
     ...about(failing.filter(isRefused), REFUSED),
     ...about(problems['invalid-policy'], INVALID),
     ...about(problems['node-set-limit'], WITHOUT_ROOM),
+    ...about(problems['service-too-large'], TOO_LARGE),
     ...about(problems.withoutReady.filter(isNotRefused), WITHOUT_READY),
     ...about(problems.portMismatch, MISMATCH),
     ...about(ignored, IGNORED_ANNOTATIONS),

@@ -25,6 +25,7 @@ export const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
   'cloud-node': 'its policy is for edge nodes, and this node is a cloud node',
   'node-set-limit': CATALOGUE['node-set-limit'].text,
+  'service-too-large': CATALOGUE['service-too-large'].text,
   'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
 };
 

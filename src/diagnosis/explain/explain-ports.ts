@@ -86,7 +86,7 @@ function winnersWithout(
     // No key matches an endpoint that is gone, so it counts for none.
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
-  const { ports } = decide(groups, maskOf, { ...options, ports: ids, counted });
+  const { ports = [] } = decide(groups, maskOf, { ...options, ports: ids, counted }) ?? {};
   return new Map(ports.map((port) => [portId(port), keys[port.key]]));
 }
 

@@ -15,7 +15,7 @@ import {
   type EndpointGroup,
   groupsOf,
 } from '../../topology/decide/endpoint.ts';
-import type { Policy } from '../../topology/policy/policy.ts';
+import { type Policy, SERVICE_TOO_LARGE } from '../../topology/policy/policy.ts';
 import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 import { type DecidedEndpoints, explainEndpoints } from './explain-endpoints.ts';
 import type { ExplainInput } from './explain-input.ts';
@@ -31,8 +31,9 @@ export type { ExplainedObject } from './explain-endpoints.ts';
 /** Explains how this node decides about a Service. Repeats the current decision and changes no state. */
 export function explainService(input: ExplainInput): ServiceExplanation {
   const { topology, outcome, objects, origins, since, limits } = input;
-  const { service, total } = outcome;
-  const active = topology.activePolicy(service);
+  const { service, total, reason } = outcome;
+  const isTooLarge = reason === 'service-too-large';
+  const active = isTooLarge ? SERVICE_TOO_LARGE : topology.activePolicy(service);
   const policy = active ?? topology.policies.pendingOrActive(service);
   const groups = groupsOf(objects);
   const decided = decideFor(input, active, groups);
@@ -70,5 +71,5 @@ function decideFor(
   // A minimum of one changes nothing, but the decision counts the endpoints of each key.
   const minReady = policy.minReady ?? policy.keys.map(() => 1);
   const decision = topology.decide(service, groups, { ...policy, minReady });
-  return { policy, decision };
+  return decision && { policy, decision };
 }

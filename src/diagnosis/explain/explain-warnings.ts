@@ -31,6 +31,7 @@ export function warningsOf(input: WarningsInput): readonly Problem[] {
   const all = [
     ...warnOfPolicy(input),
     ...warnOfRoom(input),
+    ...(input.outcome.problem === 'service-too-large' ? [problem('service-too-large')] : []),
     ...ofKeys.flatMap(([, warnings]) => warnings.map((one) => weigh(one, explanation, empty))),
     ...warnOfEndpoints(input),
     ...notes(input),

@@ -41,6 +41,7 @@ export function tallyServices(projection: Pick<EndpointsProjection, 'outcomes'>)
     noneReady: [],
     'invalid-policy': [],
     'node-set-limit': [],
+    'service-too-large': [],
   };
   let dryRuns = 0;
   for (const outcome of projection.outcomes()) {

@@ -25,22 +25,26 @@ interface Copy {
   readonly index: number;
   readonly endpoint: Endpoint;
   readonly group: GroupPorts;
+  /** The better, the smaller. */
+  readonly state: number;
   readonly mask: number;
   readonly isLocal: boolean;
 }
 
-/** The ports of a group that count. */
+/** The ports of a group that count. Groups with equal ports and numbers share one object. */
 interface GroupPorts {
+  /** Differs from those of other ports. */
+  readonly kind: number;
   readonly names: readonly string[];
   /** One number for each port name and number; equal ones are one backend port for kube-proxy. */
   readonly ids: readonly number[];
 }
 
 /**
- * Copies are compared for each port, at most so many of them. Only a Service that is made to keep nodes busy has more.
- * Its copies all count.
+ * At most so many copies are compared, and so many of their ports. Addresses whose copies have the same ports and
+ * states are compared once, so ordinary Services stay far below, even with all endpoints in two slices.
  */
-const MAX_COMPARED = 1_000_000;
+const MAX_COMPARED = 25_000;
 
 /**
  * The one rule for what an endpoint is. kube-proxy has one backend for each address and port number of a port of the
@@ -57,46 +61,75 @@ const MAX_COMPARED = 1_000_000;
  * the best one counts. A worse one counts for none of its ports, because it would be shown for all of them.
  *
  * @param masks of all endpoints, as in Decision
- * @returns undefined: there are no copies, as in nearly all Services
+ * @returns undefined: there are no copies, as in nearly all Services; `tooMany`: see {@link MAX_COMPARED}
  */
 export function countedPorts(
   groups: readonly EndpointGroup[],
   masks: Uint16Array,
   rules: CopyRules,
-): CountedPorts | undefined {
-  const copies = [...copiesByAddress(groups, masks, rules).values()];
-  const compared = copies.flat().reduce((sum, { group }) => sum + group.ids.length, 0);
-  if (compared > MAX_COMPARED) return undefined;
+): CountedPorts | 'tooMany' | undefined {
+  const copies = copiesByAddress(groups, masks, rules);
+  if (copies === undefined) return 'tooMany';
   const counted = groups.flatMap(({ ports, endpoints }) =>
     endpoints.map((): readonly string[] | undefined => ports),
   );
+  const known = new Map<string, readonly CopyPorts[]>();
   const shared = new Map<string, readonly string[]>();
+  let compared = 0;
   let differs = false;
-  for (const same of copies) {
-    const better = new BetterCopies();
-    for (const { index, endpoint, group } of same.sort(byPreference)) {
-      const own = better.add(endpoint, group.ids);
-      if (own.length === group.ids.length) continue;
+  for (const same of copies.values()) {
+    const kinds = same.sort(byPreference).map(kindOf).join();
+    let own = known.get(kinds);
+    if (own === undefined) {
+      for (const { group } of same) compared += group.ids.length;
+      if (compared > MAX_COMPARED) return 'tooMany';
+      own = compare(same, shared);
+      known.set(kinds, own);
+    }
+    for (const [at, { index }] of same.entries()) {
+      const ports = own[at];
+      if (ports === 'all') continue;
       differs = true;
-      counted[index] = own.length === 0 ? undefined : partOf(group, own, shared);
+      counted[index] = ports;
     }
   }
   return differs ? counted : undefined;
 }
 
-/** The endpoints whose address another one has too, by address. */
+/** All that decides, of copies in their order, which of them count for which ports. */
+function kindOf({ group, state }: Copy): number {
+  return 2 * STATES.length * group.kind + state;
+}
+
+/** The ports for which a copy counts, as in CountedPorts; `all`: those of its group. */
+type CopyPorts = readonly string[] | 'all' | undefined;
+
+/** @param same copies with one address, the better ones first */
+function compare(
+  same: readonly Copy[],
+  shared: Map<string, readonly string[]>,
+): readonly CopyPorts[] {
+  const better = new BetterCopies();
+  return same.map(({ endpoint, group }) => {
+    const own = better.add(endpoint, group.ids);
+    if (own.length === group.ids.length) return 'all';
+    return own.length === 0 ? undefined : partOf(group, new Set(own), shared);
+  });
+}
+
+/** The endpoints whose address another one has too, by address; undefined: there are too many. */
 function copiesByAddress(
   groups: readonly EndpointGroup[],
   masks: Uint16Array,
   { ports, alsoKeep = () => false }: CopyRules,
-): Map<number, Copy[]> {
+): Map<number, Copy[]> | undefined {
   const counts = new Map<number, number>();
   for (const { addresses } of groups) {
     for (const address of addresses) counts.set(address, (counts.get(address) ?? 0) + 1);
   }
   const copies = new Map<number, Copy[]>();
-  const ids = new Map<string, number>();
-  const wanted = ports && new Set(ports);
+  const lists = new PortLists(ports);
+  let count = 0;
   let index = 0;
   for (const group of groups) {
     const byFamily = new Map<string, GroupPorts>();
@@ -104,11 +137,19 @@ function copiesByAddress(
       const address = group.addresses[at] as number;
       const mask = masks[index++] as number;
       if (counts.get(address) === 1) continue;
+      if (++count > MAX_COMPARED) return undefined;
       const { family } = endpoint;
-      const own = byFamily.get(family) ?? portsOf(group, family, wanted, ids);
+      const own = byFamily.get(family) ?? lists.of(group, family);
       byFamily.set(family, own);
       const isLocal = alsoKeep(endpoint);
-      const copy: Copy = { index: index - 1, endpoint, group: own, mask, isLocal };
+      const copy = {
+        index: index - 1,
+        endpoint,
+        group: own,
+        state: stateOf(endpoint),
+        mask,
+        isLocal,
+      };
       const same = copies.get(address);
       if (same === undefined) copies.set(address, [copy]);
       else same.push(copy);
@@ -117,32 +158,48 @@ function copiesByAddress(
   return copies;
 }
 
-/** @param ids of all ports so far */
-function portsOf(
-  { ports, numbers }: EndpointGroup,
-  family: string,
-  wanted: ReadonlySet<string> | undefined,
-  ids: Map<string, number>,
-): GroupPorts {
-  const own: { names: string[]; ids: number[] } = { names: [], ids: [] };
-  for (const [at, port] of (ports.length === 0 ? NO_PORTS : ports).entries()) {
-    if (wanted?.has(portId({ family, port })) === false) continue;
-    const text = `${numbers[at]} ${port}`;
-    const id = ids.get(text) ?? ids.size;
-    ids.set(text, id);
-    own.names.push(port);
-    own.ids.push(id);
+/** The ports of groups that count, equal ones once. */
+class PortLists {
+  readonly #wanted: ReadonlySet<string> | undefined;
+  readonly #known = new Map<string, GroupPorts>();
+  readonly #ids = new Map<string, number>();
+
+  constructor(wanted: readonly string[] | undefined) {
+    this.#wanted = wanted && new Set(wanted);
   }
-  return own;
+
+  of({ ports, numbers }: EndpointGroup, family: string): GroupPorts {
+    const id = `${family}\n${ports.join('\n')}\n${numbers.join()}`;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const own: { kind: number; names: string[]; ids: number[] } = {
+      kind: this.#known.size,
+      names: [],
+      ids: [],
+    };
+    for (const [at, port] of (ports.length === 0 ? NO_PORTS : ports).entries()) {
+      if (this.#wanted?.has(portId({ family, port })) === false) continue;
+      const text = `${numbers[at]} ${port}`;
+      const number = this.#ids.get(text) ?? this.#ids.size;
+      this.#ids.set(text, number);
+      own.names.push(port);
+      own.ids.push(number);
+    }
+    this.#known.set(id, own);
+    return own;
+  }
 }
 
 const STATES: readonly EndpointState[] = ['ready', 'serving', 'notReady'];
 
+function stateOf({ terminating, state }: Endpoint): number {
+  return (terminating ? STATES.length : 0) + STATES.indexOf(state);
+}
+
 /** The order in {@link countedPorts}. */
 function byPreference(a: Copy, b: Copy): number {
   return (
-    Number(a.endpoint.terminating) - Number(b.endpoint.terminating) ||
-    STATES.indexOf(a.endpoint.state) - STATES.indexOf(b.endpoint.state) ||
+    a.state - b.state ||
     Number(b.isLocal) - Number(a.isLocal) ||
     byNearestKey(a.mask, b.mask) ||
     b.group.ids.length - a.group.ids.length ||
@@ -179,10 +236,10 @@ class BetterCopies {
 /** The ports with these ids. Equal lists are one, as in EndpointClass. */
 function partOf(
   { names, ids }: GroupPorts,
-  own: readonly number[],
+  own: ReadonlySet<number>,
   shared: Map<string, readonly string[]>,
 ): readonly string[] {
-  const part = names.filter((_, at) => own.includes(ids[at] as number));
+  const part = names.filter((_, at) => own.has(ids[at] as number));
   const text = part.join('\n');
   const known = shared.get(text) ?? part;
   shared.set(text, known);

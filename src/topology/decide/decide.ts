@@ -75,6 +75,13 @@ export interface DecideOptions {
 }
 
 /**
+ * Tenants choose how many ports and endpoints a Service has, and it is decided again at each change: a decision must be
+ * short.
+ */
+const MAX_PORTS = 25_000;
+const MAX_ENDPOINTS = 100_000;
+
+/**
  * Decides which endpoints of a Service this node sees. Pure.
  *
  * The groups come from *all* slices of the Service, because a slice with only far endpoints must give way to
@@ -85,14 +92,19 @@ export interface DecideOptions {
  * matches are kept, whatever their state. If no key matches an endpoint, none is kept.
  *
  * At most 16 keys (see assertTopologyKeys), so that a set of keys fits into a bit mask.
+ *
+ * @returns undefined: the Service is too large, see {@link MAX_PORTS}, {@link MAX_ENDPOINTS} and countedPorts
  */
 export function decide(
   groups: readonly EndpointGroup[],
   keyMaskOf: KeyMaskOf,
   options: DecideOptions = {},
-): Decision {
-  const masks = new Uint16Array(countEndpoints(groups));
+): Decision | undefined {
+  const endpoints = countEndpoints(groups);
+  if (endpoints > MAX_ENDPOINTS || countPorts(groups, options) > MAX_PORTS) return undefined;
+  const masks = new Uint16Array(endpoints);
   const counted = options.counted ?? countedOf(groups, keyMaskOf, masks, options);
+  if (counted === 'tooMany') return undefined;
   const counting = { groups, counted };
   const classes = classify(counting, keyMaskOf, masks, options.minReady?.length);
   const decided = decidePorts(classes.all, options);
@@ -103,12 +115,19 @@ export function decide(
 
 const ALL_KEYS = 0xffff;
 
+/** Ports of the Service and of each group. Equal lists count each: whether they are one object is left to a cache. */
+function countPorts(groups: readonly EndpointGroup[], { ports }: DecideOptions): number {
+  let count = ports?.length ?? 0;
+  for (const group of groups) count += group.ports.length;
+  return count;
+}
+
 function countedOf(
   groups: readonly EndpointGroup[],
   keyMaskOf: KeyMaskOf,
   masks: Uint16Array,
   options: DecideOptions,
-): CountedPorts | undefined {
+): ReturnType<typeof countedPorts> {
   // Nearly all Services end here.
   if (!mayHaveCopies(groups)) return undefined;
   let index = 0;

@@ -21,6 +21,8 @@ export type UnmanagedReason =
   | 'cloud-node'
   /** A node set that the policy needs has no room (`maxNodeSets`). */
   | 'node-set-limit'
+  /** It has more ports or endpoints than a decision may take, see decide. */
+  | 'service-too-large'
   /** Another proxy serves the Service on this node: it is hidden. */
   | 'other-proxy';
 
@@ -89,6 +91,9 @@ export const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
 
 /** Replaces a policy whose node sets have no room. */
 export const NODE_SET_LIMIT: Policy = { managed: false, reason: 'node-set-limit' };
+
+/** Replaces the policy of a Service about which nothing can be decided in time. */
+export const SERVICE_TOO_LARGE: Policy = { managed: false, reason: 'service-too-large' };
 
 /** Whether two policies are equal. */
 export function samePolicy(a: Policy, b: Policy): boolean {

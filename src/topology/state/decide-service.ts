@@ -1,11 +1,11 @@
 import type { Decision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
-import type { Policy } from '../policy/policy.ts';
+import { type Policy, SERVICE_TOO_LARGE } from '../policy/policy.ts';
 import { outcomeOf, type ServiceOutcome } from './service-outcome.ts';
 import type { Topology } from './topology.ts';
 
 export interface DecidedService {
-  /** The active one. */
+  /** The active one, or what replaces it if nothing can be decided. */
   readonly policy: Policy | undefined;
   readonly outcome: ServiceOutcome;
   /** Undefined: no policy selects endpoints, or the first one is pending. */
@@ -23,12 +23,13 @@ export function decideService(
   groups: readonly EndpointGroup[],
   ofOtherProxy = false,
 ): DecidedService {
-  const policy = topology.activePolicy(service);
+  const active = topology.activePolicy(service);
+  const isManaged = active?.managed === true;
+  if (isManaged) topology.lookUpNodes(service, active, groups);
+  const decision = isManaged ? topology.decide(service, groups, active) : undefined;
+  const policy = isManaged && decision === undefined ? SERVICE_TOO_LARGE : active;
   const pendingOrActive = policy ?? topology.policies.pendingOrActive(service);
-  const isManaged = policy?.managed === true;
-  if (isManaged) topology.lookUpNodes(service, policy, groups);
-  const decision = isManaged ? topology.decide(service, groups, policy) : undefined;
-  const withheld = isManaged && decision !== undefined && topology.isWithheld(policy, decision);
+  const withheld = isManaged && decision !== undefined && topology.isWithheld(active, decision);
   const input = { policy, pendingOrActive, ofOtherProxy, withheld };
   return { policy, outcome: outcomeOf(service, input, groups, decision), decision };
 }

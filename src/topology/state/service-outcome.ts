@@ -20,11 +20,16 @@ export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'u
  * - `withoutReady`: the policy leaves none that is ready or serving, although others are
  * - `portMismatch`: no endpoint has the port, and others have ports that the Service lacks
  * - `noneReady`: none is ready or serving, here or elsewhere, so the policy is not the cause
- * - a reason why the policy has no effect: it cannot be read, or a node set that it needs has no room
+ * - a reason why the policy has no effect
  */
-export type OutcomeProblem =
-  | PortProblem
-  | Extract<UnmanagedReason, 'invalid-policy' | 'node-set-limit'>;
+export type OutcomeProblem = PortProblem | (typeof WITHOUT_EFFECT)[number];
+
+/** Reasons why a policy has no effect that its owner expects to have one. */
+const WITHOUT_EFFECT = [
+  'invalid-policy',
+  'node-set-limit',
+  'service-too-large',
+] as const satisfies readonly UnmanagedReason[];
 
 /** Problems with which kube-proxy gets no endpoint that is ready or serving, the worst first. */
 export const PORT_PROBLEMS = [
@@ -197,9 +202,7 @@ export function mismatchedPorts({ ports, classes }: Decision): readonly PortDeci
   return ports.filter(({ stage, family }) => stage === 'none' && unused.has(family));
 }
 
-/** Why a policy has no effect that its owner expects to have one. */
 function withoutEffect(policy: Policy | undefined): OutcomeProblem | undefined {
   if (policy?.managed !== false) return undefined;
-  const { reason } = policy;
-  return reason === 'node-set-limit' || reason === 'invalid-policy' ? reason : undefined;
+  return WITHOUT_EFFECT.find((reason) => reason === policy.reason);
 }

@@ -261,8 +261,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     if (!hasRoom) this.#options.nodeFinder.onTooMany(namespace);
   }
 
-  /** Decides about all endpoints of a managed Service. */
-  decide(service: string, groups: readonly EndpointGroup[], policy: ManagedPolicy): Decision {
+  /** Decides about all endpoints of a managed Service; undefined: it is too large. */
+  decide(
+    service: string,
+    groups: readonly EndpointGroup[],
+    policy: ManagedPolicy,
+  ): Decision | undefined {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
     return decide(groups, this.#matcher.keyMaskBy(keys), {

@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { endpointReasons } from '../../../src/diagnosis/explain/endpoint-reasons.ts';
 import { explainPorts } from '../../../src/diagnosis/explain/explain-ports.ts';
-import { decide } from '../../../src/topology/decide/decide.ts';
 import type {
   Endpoint,
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import { decided } from '../../support/topology/decided.ts';
 import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
@@ -44,7 +44,7 @@ function has({ ports }: EndpointGroup, port: string): boolean {
 
 /** The decision about each endpoint and its reason, in the order of the groups, flattened. */
 function decideWithReasons(given: readonly EndpointGroup[], keys = KEYS) {
-  const decision = decide(given, keyMaskBy(keys, matches));
+  const decision = decided(given, keyMaskBy(keys, matches));
   const reasonOf = endpointReasons(decision, keys);
   let index = 0;
   return given.flatMap(({ ports, endpoints }) =>
@@ -64,11 +64,11 @@ describe('an explanation that visits each endpoint once', () => {
     fc.assert(
       fc.property(groups, policies, (given, policy) => {
         const { minReady } = policy;
-        const decision = decide(given, keyMaskBy(KEYS, matches), { minReady });
+        const decision = decided(given, keyMaskBy(KEYS, matches), { minReady });
         const ports = explainPorts({ policy, decision }, 100);
-        const { ports: decided } = decision;
+        const all = decision.ports;
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
-          decided.map(({ family, port }) => `${family} ${port}`),
+          all.map(({ family, port }) => `${family} ${port}`),
         );
         for (const { family, port, keys, winner, next } of ports) {
           const own = given
@@ -97,7 +97,7 @@ describe('an explanation that visits each endpoint once', () => {
               endpoints.filter((each) => !matches(winner, each)),
             ),
           );
-          const without = decide(left, keyMaskBy(KEYS, matches), { minReady }).ports[0];
+          const without = decided(left, keyMaskBy(KEYS, matches), { minReady }).ports[0];
           expect(next).toBe(KEYS[without?.key ?? -1]);
         }
       }),
@@ -107,7 +107,7 @@ describe('an explanation that visits each endpoint once', () => {
   test('gives each endpoint the reason of the first port that keeps it, else of the first port', () => {
     fc.assert(
       fc.property(groups, (given) => {
-        const { ports, keep } = decide(given, keyMaskBy(KEYS, matches));
+        const { ports, keep } = decided(given, keyMaskBy(KEYS, matches));
         const reasons = decideWithReasons(given);
         const flat = given.flatMap((group) => group.endpoints.map((each) => ({ group, each })));
         expect(reasons.map(({ kept }) => Number(kept))).toEqual([...keep]);
@@ -134,7 +134,7 @@ describe('an explanation that visits each endpoint once', () => {
       groupOf(['TCP/bad'], [on('a', 'serving')]),
     ];
     const policy = policyOf([1, 1, 1]);
-    const decision = decide(given, keyMaskBy(KEYS, matches), policy);
+    const decision = decided(given, keyMaskBy(KEYS, matches), policy);
     const ports = explainPorts({ policy, decision }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });

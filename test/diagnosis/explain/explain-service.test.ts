@@ -331,6 +331,19 @@ describe('explainService()', () => {
       { policy: managed('site', '*'), endpoints: [FAR], options: { maxNodeSets: 0 } },
       'warning node-set-limit',
     ],
+    [
+      'a Service that is too large',
+      {
+        policy: managed(HOST, '*'),
+        groups: [
+          groupOf(
+            Array.from({ length: 25_001 }, (_, port) => `TCP/${port}`),
+            [FAR],
+          ),
+        ],
+      },
+      'warning service-too-large',
+    ],
     ['no endpoints', { policy: managed('*') }, 'info no-endpoints'],
     [
       'too few ready endpoints',

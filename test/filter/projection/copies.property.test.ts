@@ -10,9 +10,9 @@ import type { Codec } from '../../../src/filter/codec/codec.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
-import { decide } from '../../../src/topology/decide/decide.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
+import { decided } from '../../support/topology/decided.ts';
 
 const PORTS = ['a', 'b'] as const;
 type Conditions = Readonly<Record<'ready' | 'serving' | 'terminating', boolean>>;
@@ -70,7 +70,7 @@ function decideFor(codec: Codec, slices: readonly Slice[], minReady?: readonly n
   const groups = objects.flatMap((each) => codec.endpoints(ENDPOINT_SLICES, each).groups);
   const ports = PORTS.map((name) => `IPv4 TCP/${name}`);
   const maskOf = ({ node }: { readonly node: string }) => (node === 'near' ? 3 : 2);
-  const decision = decide(groups, maskOf, { ports, ...(minReady && { minReady }) });
+  const decision = decided(groups, maskOf, { ports, ...(minReady && { minReady }) });
   let start = 0;
   const shown = objects.flatMap((object, index) => {
     const end = start + (groups[index]?.endpoints.length ?? 0);

@@ -69,6 +69,27 @@ test('an address that another slice has too is shown once, and counts once', () 
   expect(shown()).toEqual([['10.0.0.3'], ['10.0.0.1']]);
 });
 
+// A tenant's Service held each node up for seconds at each event.
+test('a Service that is too large is unfiltered and says so, until it is smaller', () => {
+  const names = Array.from({ length: 8_400 }, (_, port) => `p${port}`);
+  put('b', ['http'], NEAR, FAR);
+  expect(shown()).toEqual([[], ['10.0.0.1']]);
+  for (const name of ['c', 'd']) put(name, names, FAR);
+  put('a', names, FAR);
+  const { outcome } = projection.inspect('default/web');
+  expect(outcome).toMatchObject({
+    kind: 'unfiltered',
+    reason: 'service-too-large',
+    problem: 'service-too-large',
+    winners: [],
+    kept: 5,
+  });
+  expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1', '10.0.0.2']]);
+  put('a', ['http'], FAR);
+  expect(shown()).toEqual([[], ['10.0.0.1']]);
+  expect(projection.inspect('default/web').outcome).toMatchObject({ kind: 'filtered' });
+});
+
 test('another address or port number in one subset of an Endpoints object changes what its min-ready counts', () => {
   ({ topology, view, projection, handler } = startSliceProjection({ resource: ENDPOINTS }));
   topology.setOwnNode({ labels: new Map(), annotations: new Map() });

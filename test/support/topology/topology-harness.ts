@@ -74,7 +74,7 @@ export class TopologyHarness {
   sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
     return endpoints.map((endpoint) => {
       const groups = [groupOf([], [endpoint])];
-      return this.topology.decide('default/other', groups, managed(...keys)).keep[0] === 1;
+      return this.topology.decide('default/other', groups, managed(...keys))?.keep[0] === 1;
     });
   }
 

@@ -5,6 +5,7 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
+import { decided } from '../../support/topology/decided.ts';
 import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
@@ -19,7 +20,7 @@ function matches(key: string, { node }: Endpoint): boolean {
 }
 
 function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
-  return [...decide(groups, keyMaskBy(keys, matches)).keep];
+  return [...decided(groups, keyMaskBy(keys, matches)).keep];
 }
 
 const PORTS = ['TCP/http'];
@@ -38,7 +39,7 @@ describe('decide()', () => {
         [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
       ),
     );
-    const { ports, keep } = decide(groups, keyMaskBy(['k0', '*'], matches), { minReady: [2, 1] });
+    const { ports, keep } = decided(groups, keyMaskBy(['k0', '*'], matches), { minReady: [2, 1] });
     expect(ports).toHaveLength(60 * 59);
     expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
     // No port has two near ready endpoints: a port that is named twice must not count its endpoint twice.
@@ -61,7 +62,7 @@ describe('decide()', () => {
     const groups = Array.from({ length: 1_000 }, (_, list) =>
       groupOf([`TCP/${list}`], [endpoint('0')]),
     );
-    decide(groups, keyMaskBy(['k0', '*'], matches));
+    decided(groups, keyMaskBy(['k0', '*'], matches));
     counting.mockRestore();
     expect(compared).toBeGreaterThan(0);
     expect(compared).toBeLessThan(10 * groups.length);
@@ -78,7 +79,7 @@ describe('decide()', () => {
       const isFar = (_key: string, { node }: Endpoint) => node === '1';
       const alsoKeep = ({ node }: Endpoint) => node === '0';
       const groups = [http(...endpoints)];
-      const { keep, added } = decide(groups, keyMaskBy(['far'], isFar), { alsoKeep });
+      const { keep, added } = decided(groups, keyMaskBy(['far'], isFar), { alsoKeep });
       expect([[...keep], added]).toEqual(expected);
     },
   );
@@ -176,7 +177,7 @@ describe('decide()', () => {
   test('the first key with as many ready endpoints as it needs wins; if none has, the first with any', () => {
     const groups = [http(endpoint('0'), endpoint('1'), endpoint('2'))];
     const keep = (...minReady: number[]) => [
-      ...decide(groups, keyMaskBy(['k0', 'k1', '*'], matches), { minReady }).keep,
+      ...decided(groups, keyMaskBy(['k0', 'k1', '*'], matches), { minReady }).keep,
     ];
     expect(keep(2, 2, 1)).toEqual([1, 1, 0]);
     expect(keep(2, 3, 4)).toEqual([1, 0, 0]);
@@ -187,7 +188,7 @@ describe('decide()', () => {
     const portless: EndpointGroup = groupOf([], [endpoint('0')]);
     const extra: EndpointGroup = groupOf(['TCP/metrics'], [endpoint('0')]);
     const decideHttp = (groups: readonly EndpointGroup[], options = {}) =>
-      decide(groups, keyMaskBy(['k0', '*'], matches), { ports: ['IPv4 TCP/http'], ...options });
+      decided(groups, keyMaskBy(['k0', '*'], matches), { ports: ['IPv4 TCP/http'], ...options });
 
     test.each([
       ['without ports', portless],
@@ -223,7 +224,7 @@ describe('decide()', () => {
       const many = Array.from({ length: 20 }, (_, port) => `TCP/${port}`);
       const groups = [groupOf(many, [endpoint('0')]), extra];
       const ids = many.map((port) => `IPv4 ${port}`);
-      const { ports, keep } = decide(groups, keyMaskBy(['k0'], matches), { ports: ids });
+      const { ports, keep } = decided(groups, keyMaskBy(['k0'], matches), { ports: ids });
       expect(ports.map(({ port }) => port)).toEqual(many);
       expect([...keep]).toEqual([1, 0]);
     });
@@ -232,9 +233,9 @@ describe('decide()', () => {
   describe('where endpoints share an address', () => {
     const keys = keyMaskBy(['k0', '*'], matches);
     const winnerOf = (groups: readonly EndpointGroup[], more = {}) =>
-      decide(groups, keys, { minReady: [2, 1], ...more }).ports.map(({ key }) => key);
+      decided(groups, keys, { minReady: [2, 1], ...more }).ports.map(({ key }) => key);
     const keptOf = (groups: readonly EndpointGroup[], more = {}) => [
-      ...decide(groups, keys, more).keep,
+      ...decided(groups, keys, more).keep,
     ];
     const [near, far] = [endpoint('0'), endpoint('3')];
     const notReady = endpoint('0', 'notReady');
@@ -255,7 +256,7 @@ describe('decide()', () => {
       const other = { ...groupOf(PORTS, [near], [1]), numbers: [9090] };
       const groups = [groupOf(PORTS, [near], [1]), other];
       expect([winnerOf(groups), keptOf(groups)]).toEqual([[0], [1, 1]]);
-      const { total } = decide(groups, keys, { minReady: [2, 1] }).classes[0]?.counts ?? {};
+      const { total } = decided(groups, keys, { minReady: [2, 1] }).classes[0]?.counts ?? {};
       expect([...(total ?? [])]).toEqual([2, 2]);
     });
 
@@ -278,7 +279,7 @@ describe('decide()', () => {
     // Seen: it counted as serving, so the endpoint that does serve was cut, and the kernel refused.
     test('one that kube-proxy ignores helps no key to win', () => {
       const ghost = groupOf(PORTS, [endpoint('0', 'serving'), notReady], [1, 1]);
-      const { ports } = decide([ghost, http(endpoint('3', 'serving'))], keys);
+      const { ports } = decided([ghost, http(endpoint('3', 'serving'))], keys);
       expect(ports).toMatchObject([{ key: 1, stage: 'serving' }]);
     });
 
@@ -294,6 +295,10 @@ describe('decide()', () => {
       expect(keptOf([better, groupOf(both, [endpoint('0', 'serving')], [1])])).toEqual([1, 1]);
       // It would take either. One that is not ready is of no use for any port.
       expect(keptOf([better, groupOf(both, [notReady], [1])])).toEqual([1, 0]);
+      // Each address is compared by itself.
+      const worse = [notReady, endpoint('0', 'serving')];
+      const two = [groupOf(PORTS, [near, near], [1, 2]), groupOf(both, worse, [1, 2])];
+      expect(keptOf(two)).toEqual([1, 1, 0, 1]);
       // Of equal ones, that with more ports is enough.
       expect(keptOf([better, groupOf(both, [near], [1])])).toEqual([0, 1]);
     });
@@ -328,11 +333,102 @@ describe('decide()', () => {
       expect(keep).toEqual([...Array(20).fill(1), ...Array(20).fill(0)]);
     });
 
-    // Only a Service that is made to keep nodes busy has so many.
-    test('a Service with more ports and endpoints than anybody needs is not compared', () => {
-      const many = Array.from({ length: 300_000 }, (_, port) => `TCP/${port}`);
-      const groups = [groupOf(many, [near, near, near, near], [1, 1, 1, 1])];
-      expect(decide(groups, keys).counted).toBeUndefined();
+    // Each port was searched in the list of those that count: 5,000 ports in 200 slices took 4 s at each event.
+    test('the ports for which one counts are found in one pass', () => {
+      const names = Array.from({ length: 1_000 }, (_, port) => `TCP/${port}`);
+      const first = groupOf(names, [near], [1]);
+      const numbers = names.map((_, port) => (port < 500 ? 8080 : port));
+      let searched = 0;
+      const { includes } = Array.prototype;
+      const counting = jest.spyOn(Array.prototype, 'includes').mockImplementation(function (
+        this: unknown[],
+        ...args
+      ) {
+        searched += this.length;
+        return includes.apply(this, args);
+      });
+      const { counted } = decided([first, { ...first, numbers }], keys);
+      counting.mockRestore();
+      expect(counted?.map((own) => own?.length)).toEqual([1_000, 500]);
+      expect(searched).toBeLessThan(10 * names.length);
+    });
+  });
+
+  // A tenant held each node up for seconds at each event of such a Service.
+  describe('a Service is too large to decide', () => {
+    const names = (count: number, first = 0) =>
+      Array.from({ length: count }, (_, port) => `TCP/${first + port}`);
+    const slices = (count: number, make: (slice: number) => EndpointGroup) =>
+      Array.from({ length: count }, (_, slice) => make(slice));
+    const [near, far] = [endpoint('0'), endpoint('3')];
+    const many = (count: number) => Array.from({ length: count }, () => near);
+    /** One address in slices whose ports differ in half of their numbers. */
+    const mixed = (count: number, ports: number) =>
+      slices(count, (slice) => ({
+        ...groupOf(names(ports), [near], [1]),
+        numbers: names(ports).map((_, port) => (port % 2 === 0 ? port : port + slice)),
+      }));
+    /** Two slices have the same 1,000 addresses. */
+    const twice = (count: number) =>
+      slices(count, (slice) =>
+        groupOf(
+          PORTS,
+          many(1_000),
+          many(1_000).map((_, at) => 1_000 * (slice >> 1) + at),
+        ),
+      );
+    /** All of 10,000 endpoints in two slices each, of which one has a port more: a port is being added. */
+    const moving = (ports: number) =>
+      slices(200, (slice) => {
+        const addresses = many(100).map((_, at) =>
+          slice < 100 ? 100 * slice + at : 100 * at + slice - 100,
+        );
+        const endpoints = addresses.map((address) => (address % 2 === 0 ? near : far));
+        return groupOf(names(slice < 100 ? ports : ports + 1), endpoints, addresses);
+      });
+    const options = (ports: number) => ({ ports: names(ports).map((port) => `IPv4 ${port}`) });
+
+    test.each<[string, EndpointGroup[], EndpointGroup[], { ports?: string[] }]>([
+      [
+        'by the ports of its slices',
+        slices(100, () => groupOf(names(250), [near])),
+        slices(101, () => groupOf(names(250), [near])),
+        {},
+      ],
+      [
+        'by its own ports and those of its slices',
+        [groupOf(names(15_000), [near])],
+        [groupOf(names(15_001), [near])],
+        options(10_000),
+      ],
+      [
+        'by its endpoints',
+        slices(100, () => groupOf(PORTS, many(1_000))),
+        slices(101, () => groupOf(PORTS, many(1_000))),
+        {},
+      ],
+      ['by its copies', twice(24), twice(26), {}],
+      [
+        'by the ports of its copies',
+        [...mixed(10, 2_000), groupOf(names(2_000), many(2), [1, 2])],
+        mixed(10, 2_000).map((group) => ({
+          ...group,
+          endpoints: [near, near],
+          addresses: [1, 1],
+        })),
+        {},
+      ],
+    ])('%s', (_, largest, tooLarge, more) => {
+      const keys = keyMaskBy(['k0', '*'], matches);
+      expect(decide(largest, keys, more)?.keep).toContain(1);
+      expect(decide(tooLarge, keys, more)).toBeUndefined();
+    });
+
+    test('and an ordinary one is not while its endpoints move to slices with one more port', () => {
+      const { ports, keep } = decided(moving(10), keyMaskBy(['k0', '*'], matches));
+      expect(ports.map(({ key, stage }) => `${key} ${stage}`)).toEqual(Array(11).fill('0 ready'));
+      // One of two copies of the near half.
+      expect(keep.reduce((sum, one) => sum + one, 0)).toBe(5_000);
     });
   });
 
@@ -341,7 +437,7 @@ describe('decide()', () => {
       http(endpoint('1'), endpoint('1', 'serving', 'IPv6')),
       groupOf(['TCP/metrics'], [endpoint('3', 'notReady')]),
     ];
-    expect(decide(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
+    expect(decided(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
       { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },
       { family: 'IPv6', port: 'TCP/http', key: 1, stage: 'serving' },
       { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },

@@ -292,7 +292,7 @@ describe('a change of a node set', () => {
     // The same objects, because matches are cached by identity.
     const policy = managed('site');
     const groups = [groupOf([], [on('edge-1'), on('edge-2'), on('edge-4')])];
-    const kept = () => [...harness.topology.decide('default/web', groups, policy).keep];
+    const kept = () => [...(harness.topology.decide('default/web', groups, policy)?.keep ?? [])];
     expect(kept()).toEqual([1, 1, 0]);
     harness.topology.nodeSets.get('site=a')?.change(['edge-4'], ['edge-1', 'edge-2']);
     expect(harness.touchedNodes()).toEqual({ 'edge-4': ['site'], 'edge-2': ['site'] });
