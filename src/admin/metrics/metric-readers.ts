@@ -116,7 +116,7 @@ function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
   });
 }
 
-/** Number of Services by winning key. */
+/** Number of Services by winning key, see ServiceTally. */
 export const winners = by(['collection', 'encoding', 'winner'], (reading: NodeReading) => {
   const { views, services } = reading;
   const counts = views.flatMap(({ query, series }) =>

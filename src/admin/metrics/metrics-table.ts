@@ -39,7 +39,7 @@ export const WRAPPER_METRICS: readonly Metric<WrapperSources>[] = [
   ),
   gauge(
     'service_decisions',
-    'Services by the winning keys, or by the reason why no key is used.',
+    'Services by the winning key (several: more than one), or by the reason why no key is used.',
     winners,
   ),
   gauge(

@@ -23,7 +23,10 @@ export interface ServiceTally {
   readonly unfiltered: EndpointNumbers;
   /** Number of Services with a policy that is a dry run. */
   readonly dryRuns: number;
-  /** Number of Services by the keys that won, or by the reason why no key was used. */
+  /**
+   * Number of Services by the key that won, or by the reason why no key was used. Several keys are `several`: tenants
+   * choose which ones, and 12 have 4,095 combinations.
+   */
   readonly winners: ReadonlyMap<string, number>;
   /** The Services with each problem, of all ports or of some. */
   readonly problems: Readonly<Record<OutcomeProblem, readonly ServiceOutcome[]>>;
@@ -50,7 +53,7 @@ export function tallyServices(projection: Pick<EndpointsProjection, 'outcomes'>)
     const sum = isFiltered(outcome) ? filtered : unfiltered;
     sum.known += total;
     sum.shown += dryRun ? total : kept;
-    const winner = winnerText(outcome);
+    const winner = outcome.winners.length > 1 ? 'several' : winnerText(outcome);
     winners.set(winner, (winners.get(winner) ?? 0) + 1);
     if (problem !== undefined) problems[problem].push(outcome);
   }
