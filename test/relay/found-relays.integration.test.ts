@@ -98,7 +98,7 @@ async function useNode(
     returnMs: 50,
     logger: recorded.logger,
   };
-  return await useWrapper(api, { ...base, ...options }, { ...raw });
+  return await useWrapper(api, { ...base, ...options }, { relays, ...raw });
 }
 
 /** Reads as kube-proxy does, in an encoding. Resolves with the status. */
@@ -219,6 +219,27 @@ test('in a dry run only the relays that the policy would select are used', async
   const node = await useNode({}, { dryRun: true });
   await read(node);
   await eventually(() => hosts(node), [`127.0.0.1:${port}`, apiHost()]);
+});
+
+// The switch for a hurry moved each node of a site to the slow link.
+test('a node whose filter is switched off keeps its relays and finds new ones, also after a restart', async () => {
+  putRelays([OWN, FAR]);
+  await useRelayOf(api, files, {}, port);
+  const node = await useNode();
+  await read(node);
+  await eventually(() => hosts(node), [`127.0.0.1:${port}`, apiHost()]);
+  cluster.patch('nodes', 'edge-1', {
+    metadata: { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } },
+  });
+  await eventually(() => node.topology.nodeContext?.off, true);
+  const next = { ip: '127.0.0.2', node: 'edge-2' };
+  putRelays([OWN, FAR, next]);
+  await eventually(() => hosts(node).length, 3);
+  expect(hosts(node)).not.toContain(`127.0.0.3:${port}`);
+  expect(problemsOf()).toEqual([]);
+  const again = await useNode();
+  await read(again);
+  await eventually(() => hosts(again).length, 3);
 });
 
 test('a relay whose certificate names another Service is not used', async () => {

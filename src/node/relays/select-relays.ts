@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { FullGroup } from '../../filter/objects/endpoint-groups.ts';
 import type { EndpointGroup, EndpointState } from '../../topology/decide/endpoint.ts';
 import type { UnmanagedReason } from '../../topology/policy/policy.ts';
-import { decideService } from '../../topology/state/decide-service.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Address } from '../../util/address.ts';
 
@@ -29,17 +28,19 @@ const PORT = 'TCP/https';
 const RANK: Readonly<Record<EndpointState, number>> = { ready: 0, serving: 1, notReady: 2 };
 
 /**
- * Selects relays as kube-proxy would get the endpoints of their Service, in a dry run too. A Service without a policy
- * has relays of all sites, so none is used. Undefined: the first policy is pending, or this node is not known.
+ * Selects relays as kube-proxy would get the endpoints of their Service, also in a dry run and while filtering is
+ * switched off on this node. A Service without a policy has relays of all sites, so none is used. Undefined: the first
+ * policy is pending, or this node is not known, or the nodes that the policy needs.
  */
 export function selectRelays(
   topology: Topology,
   { service, groups, full }: RelayEndpoints,
 ): SelectedRelays | undefined {
-  const policy = topology.activePolicy(service);
-  if (policy === undefined || topology.nodeContext === undefined) return undefined;
+  const policy = topology.relayPolicy(service);
+  if (policy === undefined) return undefined;
   if (!policy.managed) return { addresses: [], problem: withoutPolicy(service, policy.reason) };
-  const { decision } = decideService(topology, service, groups);
+  topology.lookUpNodes(service, policy, groups);
+  const decision = topology.decide(service, groups, policy);
   let at = 0;
   const found: { address: Address; rank: number; hash: string }[] = [];
   for (const { ports, endpoints } of full) {

@@ -65,12 +65,18 @@ export class Activation {
     return [...new Set(all)];
   }
 
+  /** Whether the nodes are known that a policy needs, also if this node is switched off. */
+  knows({ keys }: ManagedPolicy, context: NodeContext): boolean {
+    const { nodeSets } = this.#matcher;
+    return keys.every((key) => nodeSets.areSettled(this.#neededBy(key, context)));
+  }
+
   /** Whether an active policy applies: none of its node sets is without room. */
   applies({ keys }: ManagedPolicy): boolean {
     const { nodeSets, ownNode } = this.#matcher;
     const { active } = ownNode;
     if (active === undefined || nodeSets.withoutRoom.size === 0) return true;
-    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, active)));
+    return keys.every((key) => nodeSets.apply(this.#neededBy(key, active)));
   }
 
   /** Adds the Services that use a key for which this node set is needed now. */
@@ -182,15 +188,21 @@ export class Activation {
 
   /** The node sets that must be known before a key can be decided. */
   #requiredBy(key: string, context: NodeContext): readonly string[] {
-    return context.off ? [] : this.#matcher.matchIn(key, context).selectors;
+    return context.off ? [] : this.#neededBy(key, context);
   }
 
-  /** Selectors of the node sets that a context requires. Their order matters only if there are too many. */
+  /** The node sets that a key needs. On a node that is switched off only relays need some, and no view waits for it. */
+  #neededBy(key: string, context: NodeContext): readonly string[] {
+    const isUsed = !context.off || this.#policies.relayKeys.includes(key);
+    return isUsed ? this.#matcher.matchIn(key, context).selectors : [];
+  }
+
+  /** Selectors of the node sets that a context needs. Their order matters only if there are too many. */
   #inOrder(context: NodeContext | undefined): readonly string[] {
     if (context === undefined) return [];
     const needed = new Set<string>();
     for (const key of this.#keysInUse(context)) {
-      for (const selector of this.#requiredBy(key, context)) needed.add(selector);
+      for (const selector of this.#neededBy(key, context)) needed.add(selector);
     }
     if (needed.size <= this.#matcher.nodeSets.max) return [...needed];
     const { revision } = this.#policies;
@@ -200,7 +212,7 @@ export class Activation {
     }
     const users = new Map<string, Set<string>>();
     for (const key of this.#keysInUse(context)) {
-      for (const selector of this.#requiredBy(key, context)) {
+      for (const selector of this.#neededBy(key, context)) {
         const known = users.get(selector) ?? new Set();
         users.set(selector, known.union(this.#policies.usersOf(key)));
       }

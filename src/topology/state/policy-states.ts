@@ -24,6 +24,7 @@ export class PolicyStates {
   readonly #entries = new Map<string, PolicyEntry>();
   readonly #users = new Map<string, Set<string>>();
   readonly #withPending = new Set<string>();
+  #relays = '';
   #revision = 0;
 
   /** Changes when other Services use a key. */
@@ -49,6 +50,12 @@ export class PolicyStates {
   /** Services whose policy, active or pending, uses a key. */
   usersOf(key: string): ReadonlySet<string> {
     return this.#users.get(key) ?? EMPTY;
+  }
+
+  /** Keys of the policy by which relays are found, active or pending. */
+  get relayKeys(): readonly string[] {
+    const entry = this.#entries.get(this.#relays);
+    return entry === undefined ? [] : keysOf(entry);
   }
 
   /** The active policy of a Service; undefined while its first one is not active yet. */
@@ -89,6 +96,7 @@ export class PolicyStates {
     const none = { active: undefined, pending: undefined, ports: undefined };
     const entry = this.#entries.get(service) ?? none;
     const before = keysOf(entry);
+    if (policy.managed && policy.ofRelays === true) this.#relays = service;
     entry.pending = policy;
     this.#entries.set(service, entry);
     this.#withPending.add(service);

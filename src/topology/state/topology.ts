@@ -145,10 +145,8 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   get synced(): boolean {
     if (this.nodeContext === undefined || this.hasPending || this.#incomplete.size > 0)
       return false;
-    return (
-      this.policies.withPending.size === 0 &&
-      this.#nodeSets.areSettled(this.#activation.neededSelectors())
-    );
+    if (this.policies.withPending.size > 0) return false;
+    return this.nodeContext.off || this.#nodeSets.areSettled(this.#activation.neededSelectors());
   }
 
   /** Own Node added or changed. A deleted Node is not reported: its last state remains active. */
@@ -226,7 +224,22 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   activePolicy(service: string): Policy | undefined {
     const context = this.nodeContext;
     // First: with filtering off, nothing waits for node sets.
-    if (context?.off === true) return NODE_OFF;
+    return context?.off === true ? NODE_OFF : this.#appliedPolicy(service, context);
+  }
+
+  /**
+   * The same for the Service of relays, also while an annotation of this node switches filtering off: the switch must
+   * not move a site to a slow link. Undefined while the nodes are not known that it needs.
+   */
+  relayPolicy(service: string): Policy | undefined {
+    const context = this.nodeContext;
+    const policy = this.#appliedPolicy(service, context);
+    if (context === undefined) return undefined;
+    if (policy?.managed !== true || this.#activation.knows(policy, context)) return policy;
+    return undefined;
+  }
+
+  #appliedPolicy(service: string, context: NodeContext | undefined): Policy | undefined {
     const policy = this.policies.active(service);
     if (policy === undefined || context === undefined) return policy;
     if (!policy.managed) return policy;

@@ -129,6 +129,25 @@ describe('a node set is needed', () => {
     harness.setOwnLabels({ site: 'b' });
     expect(harness.wanted).toEqual(['site=b']);
   });
+
+  test('on a node that is switched off for relays alone, and nothing waits for them', () => {
+    const relays = { ...managed('site'), ofRelays: true as const };
+    harness.settle({ site: 'a' }, { 'default/relay': relays, 'default/web': managed('rack') });
+    const off = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
+    const { topology } = harness;
+    topology.setOwnNode({
+      labels: new Map(Object.entries({ site: 'b', rack: 'r' })),
+      annotations: off,
+    });
+    expect([topology.synced, harness.wanted]).toEqual([true, ['site=b']]);
+    expect([topology.activePolicy('default/relay'), topology.relayPolicy('default/relay')]).toEqual(
+      [{ managed: false, reason: 'node-off' }, undefined],
+    );
+    harness.sync('site=b');
+    expect(topology.relayPolicy('default/relay')).toEqual(relays);
+    harness.setKeys('default/relay');
+    expect(harness.wanted).toEqual([]);
+  });
 });
 
 describe('the zone key', () => {
