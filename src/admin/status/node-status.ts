@@ -7,7 +7,7 @@ import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/start-wait.ts
 import { VERSION } from '../../version.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';
-import { policyLines } from './policy-lines.ts';
+import { nodeFilterLines, policyLines } from './policy-lines.ts';
 import {
   type NodeStatus,
   okLine,
@@ -40,6 +40,12 @@ export async function nodeStatus(
   const reading = reader.read();
   const { node, data, settings, dryRun, upstream } = reading;
   const tally = reading.services.of(reading.view);
+  const policies = [
+    ...nodeFilterLines(reading),
+    ...(tally === undefined
+      ? [unknownLine('policies', 'the view that kube-proxy reads is not complete yet')]
+      : await policyLines(reader.proxy.topology, tally.problems, reading.lastLabels, slice)),
+  ];
   return {
     node,
     version: VERSION,
@@ -53,9 +59,7 @@ export async function nodeStatus(
       ...relayLines(reading),
       ...kubeProxyLines,
       ...offlineLines(reading),
-      ...(tally === undefined
-        ? [unknownLine('policies', 'the view that kube-proxy reads is not complete yet')]
-        : await policyLines(reader.proxy.topology, tally.problems, reading.lastLabels, slice)),
+      ...(policies.length > 0 ? policies : [okLine('policies', 'no problem found')]),
     ],
   };
 }

@@ -1,12 +1,15 @@
 import { problem } from '../../diagnosis/catalogue.ts';
 import { warnOfKey } from '../../diagnosis/explain/explain-keys.ts';
+import type { NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import type { ServiceTally } from '../../diagnosis/reading/service-tally.ts';
+import { quote } from '../../topology/policy/quote.ts';
+import { FILTER_ANNOTATION } from '../../topology/policy/service-policy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { missingLabelLines, missingLabels } from './missing-labels.ts';
-import { noteLine, okLine, policyLine, type StatusLine } from './status-line.ts';
+import { noteLine, policyLine, type StatusLine, warningLine } from './status-line.ts';
 
 /** Services that a line names. */
 const NAMED_SERVICES = 5;
@@ -26,7 +29,7 @@ const INTENDED = noteLine(
 );
 
 /**
- * What is to be said about policies on this node: one line for each kind of finding.
+ * What is to be said about policies on this node: one line for each kind of finding; none: all is well.
  *
  * Policies are written by tenants, so a mistake in one is a warning, and the node is well. A policy without * says that
  * traffic must fail rather than leave: where it has no endpoint, that is a note. It is a problem only if traffic fails
@@ -75,7 +78,26 @@ export async function policyLines(
     ...missingLabelLines(topology, missing, lastNode),
     ...about(problems.withoutEndpoints.filter(isNotRefused).filter(isIntended), INTENDED),
   ];
-  return lines.length > 0 ? lines : [okLine('policies', 'no problem found')];
+  return lines;
+}
+
+const UNFILTERED = warningLine(
+  'policies',
+  'filtering is switched off on this node, so kube-proxy gets all endpoints',
+  `when it is to filter again: kubectl annotate node <name> ${FILTER_ANNOTATION}-`,
+  `annotation ${FILTER_ANNOTATION}=off of the Node`,
+);
+
+/** What is to be said about the annotation of the own Node. */
+export function nodeFilterLines({
+  off,
+  wrongFilter,
+}: Pick<NodeReading, 'off' | 'wrongFilter'>): StatusLine[] {
+  if (wrongFilter === undefined) return off ? [UNFILTERED] : [];
+  const text = `the annotation ${FILTER_ANNOTATION} of this Node is neither off nor on, and changes nothing`;
+  const next =
+    'correct or remove it; a dry run is dryRun in the settings, or an annotation of a Service';
+  return [warningLine('policies', text, next, quote(wrongFilter))];
 }
 
 /** A Service, with the ports that fail if others do not. */

@@ -39,6 +39,8 @@ export interface NodeReading extends Health, ServingReading {
   readonly dryRun: boolean;
   /** An annotation of the Node switches filtering off. */
   readonly off: boolean;
+  /** The value of this annotation, if it means nothing. */
+  readonly wrongFilter: string | undefined;
   /** Labels of the Node; empty before it has been read. */
   readonly labels: ReadonlyMap<string, string>;
   /** Labels of the Node of this name that was deleted before the one that exists; undefined: none is known. */
@@ -122,6 +124,7 @@ export class NodeReader {
       settings: proxy.settingsRevision,
       dryRun: policyResolver.settings.dryRun === true,
       off: nodeContext?.off ?? false,
+      wrongFilter: views.wrongNodeFilter,
       labels: nodeContext?.labels ?? new Map(),
       lastLabels: views.lastNodeLabels,
       communities: topology.communities(),

@@ -11,7 +11,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #logger: Logger;
   readonly #last: Pick<LastOwnNode, 'update'>;
   #exists = false;
-  /** The last invalid value of the annotation that was logged. */
+  /** It has been logged. */
   #wrongFilter: string | undefined;
 
   constructor(topology: Topology, last: Pick<LastOwnNode, 'update'>, logger: Logger) {
@@ -23,6 +23,11 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   /** Whether the Node object existed at the API server when it last reported. */
   get exists(): boolean {
     return this.#exists;
+  }
+
+  /** A value of the annotation that means nothing; undefined: it has none. */
+  get wrongFilter(): string | undefined {
+    return this.#wrongFilter;
   }
 
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {

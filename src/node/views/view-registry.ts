@@ -68,6 +68,11 @@ export class ViewRegistry {
     return this.#ownNode.exists;
   }
 
+  /** A value of the annotation of the own Node for the filter that means nothing; undefined: it has none. */
+  get wrongNodeFilter(): string | undefined {
+    return this.#ownNode.wrongFilter;
+  }
+
   /** Labels of the Node of this name that was deleted before the one that exists; undefined: none is known. */
   get lastNodeLabels(): ReadonlyMap<string, string> | undefined {
     return this.#lastNode.labels;

@@ -126,6 +126,11 @@ function registerAgain(labels: Record<string, string>): void {
   putNode(server, 'edge-1', labels);
 }
 
+function annotateFilter(value: string): void {
+  const annotations = { 'kube-proxy-wrapper.io/filter': value };
+  server.patch('nodes', 'edge-1', { metadata: { annotations } });
+}
+
 interface Scene {
   readonly rule: string;
   readonly raw?: RawSettings;
@@ -213,6 +218,17 @@ test.each<Scene>([
     },
     afterwards: () => registerAgain({}),
     until: ['policies', 'problem'],
+  },
+  {
+    // It said [ok], and nobody remembered the switch.
+    rule: 'a node whose filter is switched off has a warning',
+    afterwards: () => annotateFilter('off'),
+    until: ['policies', 'warning'],
+  },
+  {
+    rule: 'a value of the annotation of the Node that means nothing has a warning',
+    afterwards: () => annotateFilter('dry-run'),
+    until: ['policies', 'warning'],
   },
   {
     rule: 'rights that were taken away are one problem, whatever collections they concern',
