@@ -91,7 +91,10 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   return lines.length > 0 ? lines : [okLine('wrapper', 'ready')];
 }
 
+const RENEW = 'renew the token or certificate of the wrapper, which it reads again by itself';
+
 function nextOf({ check, nature }: ReadinessCause): string {
+  if (nature === 'unauthorized') return RENEW;
   if (check === OWN_NODE) {
     return 'correct nodeName (--node-name, NODE_NAME), or register the Node';
   }
@@ -108,7 +111,7 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
   snapshot: 'the last state is shown from disk: the API server has not answered since the start',
 };
 
-function dataLine({ data, upstream }: NodeReading): StatusLine {
+function dataLine({ data, upstream, causes }: NodeReading): StatusLine {
   const { address, isRelay, isCache, waitsForRelays } = upstream;
   const { state, ageSeconds, missing, warning: old } = data;
   if (missing) {
@@ -122,6 +125,10 @@ function dataLine({ data, upstream }: NodeReading): StatusLine {
     return okLine('data', state, `from the cache ${address}, which does not tell how old it is`);
   }
   if (old === undefined) return okLine('data', state, `${ageSeconds} s old${from}`);
+  if (causes.some(({ nature }) => nature === 'unauthorized')) {
+    const text = 'changes do not arrive: the API server refuses the credentials of the wrapper';
+    return problemLine('data', text, `${RENEW}; until then nothing changes here`, old);
+  }
   const look =
     state === 'interrupted'
       ? 'see /readyz and the log of the wrapper'

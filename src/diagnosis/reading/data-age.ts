@@ -63,6 +63,13 @@ export function dataAge(collections: Collections, upstream: Upstream): DataAge {
   return { ...age, cause, warning: `${old}: ${cause}` };
 }
 
+/** It concerns all collections, so that none is named. */
+export const REFUSED_CREDENTIALS = 'the API server refuses the credentials of the wrapper (401)';
+
+export function isUnauthorized({ error }: Pick<ReflectorStatus, 'error'>): boolean {
+  return error?.status?.code === 401;
+}
+
 type AgedSource = Pick<SourceReading, 'path' | 'status'>;
 
 /** All collections, without those that the API server refuses: readiness reports these. */
@@ -144,7 +151,7 @@ function staleCauseOf(
   if (unreachableSince !== undefined) {
     return `the API server has been unreachable since ${unreachableSince}${reason}`;
   }
-  return `there is no watch of ${path}${reason}`;
+  return isUnauthorized(status) ? REFUSED_CREDENTIALS : `there is no watch of ${path}${reason}`;
 }
 
 function isoSeconds(ms: number): string {

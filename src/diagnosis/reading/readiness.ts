@@ -2,7 +2,7 @@ import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
 import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
-import { GRACE_MS } from './data-age.ts';
+import { GRACE_MS, isUnauthorized, REFUSED_CREDENTIALS } from './data-age.ts';
 import {
   nodeSetName,
   OWN_NODE,
@@ -23,8 +23,9 @@ export interface Check {
    * - `starting`: the collection has not been read yet, without an error so far
    * - `unsynced`: the collection cannot be read
    * - `forbidden`: the API server does not let the wrapper read it (403)
+   * - `unauthorized`: the API server refuses the credentials (401), so no collection can be read
    */
-  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | undefined;
+  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | 'unauthorized' | undefined;
   /** Name of the check that must pass first. While it fails, this one has no cause of its own. */
   readonly waitsFor?: string | undefined;
   /**
@@ -193,12 +194,13 @@ function waitingFailure(proxy: ProxyState): Failure {
 function problemOfStatus(status: ReflectorStatus): Failure {
   const { restoredFrom, synced, staleMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
+  if (restoredFrom === undefined && synced && staleMs < GRACE_MS) return {};
+  if (isUnauthorized(status)) return { problem: REFUSED_CREDENTIALS, nature: 'unauthorized' };
   if (restoredFrom !== undefined) {
     const saved = new Date(restoredFrom).toISOString();
     const problem = `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
     return { problem, nature: 'stale' };
   }
-  if (synced && staleMs < GRACE_MS) return {};
   if (error?.status?.code === 403) return forbiddenFailure(error.message);
   if (synced) {
     const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;

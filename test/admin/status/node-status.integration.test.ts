@@ -240,6 +240,22 @@ test.each<Scene>([
     until: ['wrapper', 'problem'],
   },
   {
+    // The lines named the node set of a zone, one of 7 collections, and the log.
+    rule: 'credentials that the API server refuses are named, and what to do',
+    afterwards() {
+      server.refuse(() => true, 401);
+      server.cutWatches();
+      clock.advance(11_000);
+    },
+    until: ['wrapper', 'problem'],
+  },
+  {
+    rule: 'credentials that the API server refuses from the start are named',
+    arrange: () => void server.refuse(() => true, 401),
+    connects: false,
+    until: ['wrapper', 'problem'],
+  },
+  {
     rule: 'a collection that the wrapper may not read is a problem of rights',
     arrange: () => void server.refuse(({ path }) => path.endsWith('/services'), 403),
     connects: false,
