@@ -40,7 +40,7 @@ export class ServerCertificate {
   private constructor(files: CertificateFiles, pems: CertificatePems, logger: Logger) {
     this.#files = files;
     this.#logger = logger;
-    this.#current = { pems, leaf: checkCertificate(pems) };
+    this.#current = { pems, leaf: checkCertificate(pems, files) };
     this.#follower = new FileFollower({
       read: () => this.#reread(),
       onFailure: (error) => {
@@ -91,7 +91,7 @@ export class ServerCertificate {
   async #reread(): Promise<void> {
     const pems = await readPems(this.#files);
     if (isDeepStrictEqual(pems, this.#current.pems)) return;
-    this.#current = { pems, leaf: checkCertificate(pems) };
+    this.#current = { pems, leaf: checkCertificate(pems, this.#files) };
     const expires = this.#current.leaf.validToDate;
     this.#logger.info({ expires }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
@@ -103,16 +103,25 @@ async function readPems({ certFile, keyFile }: CertificateFiles): Promise<Certif
   return { cert, key };
 }
 
-/** Throws if a part is invalid, or if certificate and key do not match; returns the first certificate. */
-function checkCertificate({ cert, key }: CertificatePems): X509Certificate {
+/** Throws if a file is invalid, or if they do not belong together; returns the first certificate. */
+function checkCertificate(pems: CertificatePems, files: CertificateFiles): X509Certificate {
+  const { cert, key } = pems;
+  const leaf = parse(files.certFile, () => new X509Certificate(cert));
+  const privateKey = parse(files.keyFile, () => createPrivateKey(key));
+  if (!leaf.checkPrivateKey(privateKey)) {
+    const problem = `the key in ${files.keyFile} is not of the certificate in ${files.certFile}`;
+    throw new WrapperError('InvalidSettings', `https: ${problem}: put both of one pair there`);
+  }
+  // What TLS demands besides, also of the certificates after the first.
+  parse(files.certFile, () => createSecureContext(pems));
+  return leaf;
+}
+
+function parse<Part>(file: string, read: () => Part): Part {
   try {
-    createSecureContext({ cert, key });
-    const leaf = new X509Certificate(cert);
-    // OpenSSL accepts an empty file without an error.
-    if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;
-    throw new Error('key values mismatch');
+    return read();
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
-    throw new WrapperError('InvalidSettings', `https: certificate or key: ${message}`, { cause });
+    throw new WrapperError('InvalidSettings', `https: ${file}: ${message}`, { cause });
   }
 }

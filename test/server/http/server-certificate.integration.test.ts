@@ -28,6 +28,8 @@ async function shown(port: number): Promise<string | undefined> {
   return subject;
 }
 
+const other = await issue(await makeAuthority(), 'other');
+
 /** A file with two certificates. The second one is only partially written. */
 const torn = (pem: string): string => `${pem}\n${pem.slice(0, pem.length / 2)}`;
 
@@ -44,10 +46,12 @@ describe('certificate files', () => {
     expect(await shown(port)).toBe('CN=wrapper');
     expect(problem()).toBeUndefined();
     const authority = await makeAuthority();
-    const [one, other] = [await issue(authority, 'one'), await issue(authority, 'x')];
+    const one = await issue(authority, 'one');
     write({ cert: one.cert, key: other.key });
     await eventually(() => problem() !== undefined, true);
-    expect(problem()).toMatch(/the old ones are kept: .*(mismatch|key)/i);
+    expect(problem()).toMatch(
+      /the old ones are kept: https: the key in .*tls\.key is not of the certificate in .*tls\.crt: put both of one pair there/,
+    );
     expect(await shown(port)).toBe('CN=wrapper');
     expect((await wrapper.ask(SERVICES, { token: 'a' })).code).toBe(200);
     writeFileSync(join(wrapper.folder, 'tls.key'), other.key);
@@ -62,6 +66,7 @@ describe('certificate files', () => {
   });
 
   test.each([
+    ['tls.key', 'is of another certificate', () => other.key],
     ['tls.crt', 'is missing', () => undefined],
     ['tls.key', 'is empty', () => ''],
     ['tls.crt', 'ends halfway', torn],
@@ -78,7 +83,7 @@ describe('certificate files', () => {
     });
     await expect(started).rejects.toMatchObject({
       code: 'InvalidSettings',
-      message: expect.stringMatching(/^https: /),
+      message: expect.stringMatching(`^https: .*${folder}/${name}`),
     });
   });
 });

@@ -81,6 +81,8 @@ describe('with default values the result is that of kustomize', () => {
     const components = ['manifests/components/relay'];
     const plain = await writeAside({ components }, (path) => kustomize(tools, path));
     expect(chart).toEqual(relaysOf(parseObjects(plain)));
+    // kubectl kpw status tells the last words of a relay that does not start.
+    expect(JSON.stringify(chart)).toContain('"terminationMessagePolicy":"FallbackToLogsOnError"');
     expect(chart.map(({ kind }) => kind)).toEqual(['ConfigMap', 'DaemonSet', 'Service']);
   });
 
