@@ -139,16 +139,14 @@ function dataLine({ data, upstream, causes }: NodeReading): StatusLine {
 
 /** A mistake in the settings of relays is a line of the wrapper. */
 function relayLines({ checks, upstream }: NodeReading): StatusLine[] {
-  const { isRelay, hasRelays } = upstream;
+  const { isRelay, hasRelays, relayFailure } = upstream;
   const isMistaken = checks.some(({ name, degraded }) => name === RELAYS && degraded !== undefined);
-  return isRelay || !hasRelays || isMistaken ? [] : [WITHOUT_RELAY];
+  if (isRelay || !hasRelays || isMistaken) return [];
+  const next = 'a node returns to its relay within two minutes, once that can be used';
+  return [warningLine('relay', WITHOUT_RELAY, next, relayFailure)];
 }
 
-const WITHOUT_RELAY = warningLine(
-  'relay',
-  'this node reads from the API server, although there is a relay',
-  'see its log for the cause; a node returns to its relay within two minutes',
-);
+const WITHOUT_RELAY = 'this node reads from the API server, although there is a relay';
 
 /** Whether what is needed when the link goes down would work now. */
 function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {

@@ -11,7 +11,7 @@ import {
   type ServerChoice,
   type ServerEvent,
 } from './server-choice.ts';
-import { addressOf } from './upstream-error.ts';
+import { addressOf, describeCause } from './upstream-error.ts';
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
@@ -76,6 +76,7 @@ export class Failover implements ServerAccess {
   readonly #startedAt = performance.now();
   #relayBootsUntil = Number.NEGATIVE_INFINITY;
   #switches = 0;
+  #relayFailure: string | undefined;
 
   /** Throws `InvalidSettings` if API servers have different schemes. */
   constructor(options: FailoverOptions) {
@@ -160,6 +161,11 @@ export class Failover implements ServerAccess {
     return this.#relays?.problem;
   }
 
+  /** Why the last attempt to use a relay failed; undefined: it did not, or the cause is not known. */
+  get relayFailure(): string | undefined {
+    return this.#relayFailure;
+  }
+
   /** Whether the settings have relays. There may be none now. */
   get hasRelays(): boolean {
     return this.#relays !== undefined;
@@ -229,6 +235,7 @@ export class Failover implements ServerAccess {
       return;
     }
     const [from] = this.servers;
+    if (this.isRelay(from)) this.#relayFailure = cause ?? WHY[why];
     this.#choice = next;
     const { left, servers } = next;
     const [to] = this.servers;
@@ -253,10 +260,15 @@ export class Failover implements ServerAccess {
     for (const server of this.#all()) {
       if (server.href === this.#choice.inUse) break;
       const list = this.#options.tryServer?.(server) ?? Promise.reject();
-      const arrives = await list.then(() => true).catch(() => false);
+      const failure = await list.then(() => undefined, describeCause);
       if (this.#returning !== attempt) return;
       // A relay may have been replaced meanwhile.
-      if (!arrives || !this.#choice.servers.includes(server.href)) continue;
+      if (!this.#choice.servers.includes(server.href)) continue;
+      if (failure !== undefined) {
+        if (this.isRelay(server)) this.#relayFailed(server, failure);
+        continue;
+      }
+      this.#relayFailure = undefined;
       const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
       this.#options.logger.info({ server: addressOf(server) }, `${text} is used again`);
       this.#choice = this.#next({ type: 'listed', server: server.href });
@@ -265,6 +277,15 @@ export class Failover implements ServerAccess {
       return;
     }
     this.#returnLater();
+  }
+
+  /** What is wrong may be something else than at the switch, which the log has. */
+  #relayFailed(server: URL, err: string): void {
+    const isNews = err !== this.#relayFailure;
+    this.#relayFailure = err;
+    if (!isNews) return;
+    const fields = { server: addressOf(server), err };
+    this.#options.logger.warn(fields, 'a relay still cannot be used instead of an API server');
   }
 
   #onSwitch(): void {
@@ -352,6 +373,6 @@ export class Failover implements ServerAccess {
 function switchText(isFromRelay: boolean, isToRelay: boolean): string {
   if (isFromRelay === isToRelay) return `another ${isToRelay ? 'relay' : 'API server'} is used`;
   return isToRelay
-    ? 'a relay is used instead of an API server'
+    ? 'a relay is tried instead of an API server'
     : 'an API server is used instead of a relay';
 }

@@ -188,7 +188,11 @@ export class ServerState {
     if (name === '-' || name === 'answers') return false;
     if (this.isWatched || this.#usableAt >= sentAt) return false;
     if (!error.isRelay) this.#logFailure(name, error);
-    if (this.#condition.name === name) return true;
+    if (this.#condition.name === name) {
+      // A relay is tried before each API server. What they say themselves is the cause.
+      if (!error.isRelay) this.#condition = { ...this.#condition, error };
+      return true;
+    }
     const since = this.unreachableSince ?? this.#clock.now();
     this.#condition = { name, since, error };
     this.#queue.close(since);

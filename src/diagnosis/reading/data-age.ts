@@ -58,7 +58,7 @@ export function dataAge(collections: Collections, upstream: Upstream): DataAge {
   };
   const isWatched = age.state === 'connected' || age.state === 'quiet';
   if (oldest === undefined || ageMs < GRACE_MS || isWatched) return age;
-  const cause = staleCauseOf(age, oldest);
+  const cause = staleCauseOf(age, oldest, serverState.condition);
   const old = `the data is ${age.ageSeconds} s old, and later changes are not known`;
   return { ...age, cause, warning: `${old}: ${cause}` };
 }
@@ -142,8 +142,12 @@ function unreachableSince(sources: readonly AgedSource[], now: number): number |
 function staleCauseOf(
   { unreachableSince, snapshotFrom }: DataAge,
   { path, status }: AgedSource,
+  condition: Upstream['serverState']['condition'],
 ): string {
-  const reason = status.error === undefined ? '' : ` (${status.error.message})`;
+  // A relay is tried before each API server. That it cannot be used does not make the data old.
+  const isOwn = status.error?.isRelay !== true || !('error' in condition);
+  const error = isOwn ? status.error : condition.error;
+  const reason = error === undefined ? '' : ` (${error.message})`;
   if (snapshotFrom !== undefined) {
     const cause = unreachableSince === undefined ? '' : '; the API server is unreachable';
     return `it comes from the snapshot of ${snapshotFrom}${cause}${reason}`;

@@ -85,6 +85,8 @@ export interface UpstreamReading {
   readonly isRelay: boolean;
   /** There are relays for this node, or a mistake leaves none of them. */
   readonly hasRelays: boolean;
+  /** Why the last attempt to use one failed, if that is known. */
+  readonly relayFailure: string | undefined;
   /** Relays of a site that boots are waited for: nobody has answered yet. */
   readonly waitsForRelays: boolean;
   /** The server in use is a cache, which does not tell how old its data is. */
@@ -170,6 +172,7 @@ export function readUpstream(upstream: Upstream): UpstreamReading {
     address,
     isRelay: failover.isRelay(failover.servers[0]),
     hasRelays: isThere || failover.relayProblem !== undefined,
+    relayFailure: failover.relayFailure,
     waitsForRelays: failover.waitsForRelays,
     isCache: serverState.isCache(address),
     servers: failover.servers,

@@ -15,7 +15,10 @@ async function relayOf(proxy: NodeProxy) {
   const reader = new NodeReader(proxy);
   const slice = new TimeSlice(new AbortController().signal);
   const { relay, lines } = await nodeStatus(reader, new KernelRules(reader), slice);
-  return [relay, ...lines.flatMap(({ id, text }) => (id === 'relay' ? [text] : []))];
+  return [
+    relay,
+    ...lines.flatMap(({ id, text, detail }) => (id === 'relay' ? [text, detail] : [])),
+  ];
 }
 
 // Whatever was wrong with a relay, its nodes were all well, and nothing said that none of them used it.
@@ -27,6 +30,7 @@ test('status names the relay of a node, and warns of a node that does not use it
   await eventually(() => relayOf(node), [new URL(relay.url).host]);
   await relay.close();
   const unused = 'this node reads from the API server, although there is a relay';
-  await eventually(() => relayOf(node), [undefined, unused]);
+  const cause = expect.stringContaining('ECONNREFUSED');
+  await eventually(() => relayOf(node), [undefined, unused, cause]);
   expect(await relayOf(await useWrapper(api))).toEqual([undefined]);
 });

@@ -283,7 +283,7 @@ describe('the API server in use', () => {
       ['another relay is used', 'relay c:6443', 'relay d:1', 'does not answer', 'ECONNREFUSED'],
       ['an API server is used instead of a relay', 'relay d:1', 'a:6443', WHY, 'HTTP 503'],
       [
-        'a relay is used instead of an API server',
+        'a relay is tried instead of an API server',
         'a:6443',
         'relay c:6443',
         'does not answer',
@@ -292,6 +292,33 @@ describe('the API server in use', () => {
       ['another relay is used', 'relay c:6443', 'relay d:1', 'does not answer', undefined],
       ['a relay is used again', undefined, undefined, undefined, undefined],
     ]);
+  });
+
+  test('that cannot be used for another cause than before tells it once, also to status', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const { logger, lines } = recordingLogger();
+    const causes = ['ECONNREFUSED', 'CERT_HAS_EXPIRED', 'CERT_HAS_EXPIRED'];
+    const tryServer = async () => {
+      const cause = causes.shift();
+      if (cause !== undefined) throw new Error(cause);
+    };
+    const of = failoverOf([], {
+      logger,
+      relays: { servers: [C], caFile },
+      returnMs: 10,
+      tryServer,
+    });
+    expect(of.relayFailure).toBeUndefined();
+    of.report(C, performance.now(), 'unreachable', 'ECONNREFUSED');
+    expect(of.relayFailure).toBe('ECONNREFUSED');
+    await eventually(() => of.relayFailure, 'CERT_HAS_EXPIRED');
+    await eventually(() => hosts(of), 'ca');
+    expect(lines.map(({ msg, err }) => [msg, err])).toEqual([
+      ['an API server is used instead of a relay', 'ECONNREFUSED'],
+      ['a relay still cannot be used instead of an API server', 'CERT_HAS_EXPIRED'],
+      ['a relay is used again', undefined],
+    ]);
+    expect(of.relayFailure).toBeUndefined();
   });
 
   test('is no relay while the file of their authority is missing or broken, and is one later', async () => {
