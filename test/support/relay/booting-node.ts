@@ -12,8 +12,8 @@ import { credentialsFor } from './relay-fixture.ts';
 /** As kube-proxy asks for it. */
 const PATH =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
-/** On disk: Services, slices, the own Node, those of the site, the addresses of relays. */
-const FILES = 5;
+/** On disk: Services, slices, the own Node and its last labels, Nodes of the site, the addresses of relays. */
+const FILES = 6;
 /** How soon a node tries a relay again, in milliseconds. */
 const RETURN_MS = 100;
 
