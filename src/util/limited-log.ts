@@ -18,20 +18,26 @@ interface LogLine {
   readonly level: Level;
   readonly fields: object;
   readonly text: string;
+  /** Names what it is about; empty: an event, of which only the latest waits. */
+  readonly about: string;
 }
+
+/** Lines that wait: the latest may be no longer true when there is room. */
+const MAX_WAITING = 4;
 
 /**
  * Bounds the lines about events that may repeat without end, for all who share it: by default nine in the first minute
  * and four in each further one. The latest line that did not fit is written as soon as there is room, with the number
- * of those that were left out (`omitted`). So the last line always shows the latest state.
+ * of those that were left out (`omitted`). So the last line always shows the latest state. A line that is no longer
+ * true by then is left out too, see {@link forget}.
  */
 export class LimitedLog {
   readonly #logger: Logger;
   readonly #within: LimitedLog | undefined;
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
-  /** The latest line that did not fit; undefined while all were written. */
-  #waiting: LogLine | undefined;
+  /** The latest lines that did not fit, by what they are about; empty while all were written. */
+  readonly #waiting = new Map<string, LogLine>();
   #omitted = 0;
   #cancel: () => void = () => {};
 
@@ -43,19 +49,18 @@ export class LimitedLog {
     this.#bucket = new TokenBucket({ burst, refillMs, now: () => clock.now() });
   }
 
-  warn(fields: object, text: string): void {
-    this.write('warn', fields, text);
+  warn(fields: object, text: string, about?: string): void {
+    this.write('warn', fields, text, about);
   }
 
   info(fields: object, text: string): void {
     this.write('info', fields, text);
   }
 
-  write(level: Level, fields: object, text: string): void {
-    const line = { level, fields, text };
-    if (this.#waiting !== undefined) {
-      this.#omitted += 1 + omittedBefore(this.#waiting);
-      this.#waiting = line;
+  write(level: Level, fields: object, text: string, about = ''): void {
+    const line = { level, fields, text, about };
+    if (this.#waiting.size > 0) {
+      this.#wait(line);
       return;
     }
     const waitMs = this.#bucket.take();
@@ -63,25 +68,49 @@ export class LimitedLog {
       this.#print(line);
       return;
     }
-    this.#waiting = line;
+    this.#wait(line);
     this.#cancel = this.#clock.after(waitMs, () => this.flush());
   }
 
-  /** Writes the waiting line, when there is room or before the process ends. */
-  flush(): void {
-    this.#cancel();
-    const line = this.#waiting;
-    if (line === undefined) return;
-    const omitted = this.#omitted + omittedBefore(line) || undefined;
-    this.#waiting = undefined;
-    this.#omitted = 0;
-    this.#bucket.take();
-    this.#print({ ...line, fields: { ...line.fields, omitted } });
+  /** What lines about this say is no longer true: one that waits is left out. The next line counts it. */
+  forget(about: string): void {
+    this.#omit(about);
+    if (this.#waiting.size === 0) this.#cancel();
+    this.#within?.forget(about);
   }
 
-  #print({ level, fields, text }: LogLine): void {
+  /** Writes the latest line that waits, when there is room or before the process ends. */
+  flush(): void {
+    this.#cancel();
+    const line = [...this.#waiting.values()].at(-1);
+    if (line === undefined) return;
+    this.#waiting.delete(line.about);
+    for (const about of [...this.#waiting.keys()]) this.#omit(about);
+    this.#bucket.take();
+    this.#print(line);
+  }
+
+  #wait(line: LogLine): void {
+    this.#omit(line.about);
+    this.#waiting.set(line.about, line);
+    const [oldest = ''] = this.#waiting.keys();
+    if (this.#waiting.size > MAX_WAITING) this.#omit(oldest);
+  }
+
+  #omit(about: string): void {
+    const line = this.#waiting.get(about);
+    if (line === undefined) return;
+    this.#waiting.delete(about);
+    this.#omitted += 1 + omittedBefore(line);
+  }
+
+  #print(line: LogLine): void {
+    const { level, text, about } = line;
+    const omitted = this.#omitted + omittedBefore(line) || undefined;
+    this.#omitted = 0;
+    const fields = omitted === undefined ? line.fields : { ...line.fields, omitted };
     if (this.#within === undefined) this.#logger[level](fields, text);
-    else this.#within.write(level, fields, text);
+    else this.#within.write(level, fields, text, about);
   }
 }
 

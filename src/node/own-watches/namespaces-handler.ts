@@ -9,6 +9,9 @@ import {
 } from '../../topology/policy/service-policy.ts';
 import type { PolicyHandlerOptions } from './services-handler.ts';
 
+const INVALID =
+  'the topology policy of the Namespace is invalid; Services that follow it are unfiltered';
+
 /**
  * Sets in the topology the policies that Services inherit from their Namespaces, and logs invalid annotations of
  * Namespaces.
@@ -44,13 +47,14 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     const { policyResolver, policyLog } = this.#options;
     policyLog.reportIgnored('Namespace', namespace, annotated, before);
     if (before.keys === annotated.keys && before.filter === annotated.filter) return;
+    policyLog.forget(namespace, INVALID);
     try {
       assertNamespacePolicy(annotated, policyResolver.settings);
     } catch (error) {
       policyLog.warn(
         namespace,
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },
-        'the topology policy of the Namespace is invalid; Services that follow it are unfiltered',
+        INVALID,
       );
     }
   }

@@ -14,11 +14,11 @@ import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/topology/plain-topology
 type Annotations = Readonly<Record<string, string>>;
 
 /** Both handlers of one node, with what they report. */
-function start() {
+function start(clock?: ManualClock) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
   const policyResolver = new PolicyResolver(NO_POLICY);
   const { logger, lines } = recordingLogger();
-  const policyLog = new PolicyLog(logger);
+  const policyLog = new PolicyLog(logger, clock);
   const options = { topology, policyResolver, policyLog };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
@@ -32,6 +32,9 @@ function start() {
     ],
     service(name: string, annotations: Annotations = {}) {
       services.onChanges([change(`shop/${name}`, serviceFacts(name, annotations))]);
+    },
+    deleteService(name: string) {
+      services.onChanges([{ type: 'DELETED', key: `shop/${name}` }]);
     },
     namespace(annotations: Annotations) {
       namespaces.onChanges([change('shop', facts('', 'shop', annotations))]);
@@ -181,4 +184,32 @@ test('annotations that change without end are a few lines of each Namespace, and
   write('noisy/web', 'the end');
   log.close();
   expect(lines.at(-1)?.err).toBe('the end');
+});
+
+// A line of 20:42:29 said that a policy was invalid that was corrected at 20:42:07, and a true one was left out for it.
+test('a line that waited for room is true when it is written', () => {
+  const clock = new ManualClock();
+  const { service, deleteService, namespace, lines } = start(clock);
+  const [wrong, right] = [{ topologyKeys: '[' }, { topologyKeys: '["site"]' }];
+  for (let n = 0; n < 5; n++) service(`first-${n}`, wrong);
+  service('remains', wrong);
+  service('corrected', wrong);
+  service('deleted', wrong);
+  namespace(wrong);
+  service('corrected', right);
+  deleteService('deleted');
+  namespace(right);
+  expect(lines).toHaveLength(5);
+  clock.pass(60_000);
+  expect(lines.slice(5)).toMatchObject([{ service: 'shop/remains', omitted: 3 }]);
+  clock.pass(60_000);
+  service('late', wrong);
+  service('corrected', wrong);
+  service('corrected', right);
+  clock.pass(60_000);
+  service('last', wrong);
+  expect(lines.slice(6)).toMatchObject([
+    { service: 'shop/late' },
+    { service: 'shop/last', omitted: 1 },
+  ]);
 });
