@@ -32,3 +32,44 @@ test('no minute has more than nine lines, the last state is always written, and 
     ),
   );
 });
+
+test('a line that is no longer true is never written, each one that is left out is counted, and the limit remains', () => {
+  const step = fc.record({ about: fc.nat(5), forgets: fc.boolean(), pause: fc.nat(8_000) });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (steps) => {
+      const clock = new ManualClock();
+      const { logger, lines } = recordingLogger();
+      const times: number[] = [];
+      const log = new LimitedLog({ logger, clock });
+      const isTrue = new Set<unknown>();
+      let writes = 0;
+      const look = () => {
+        const news = lines.slice(times.length);
+        expect(news.filter(({ matter }) => !isTrue.has(matter))).toEqual([]);
+        for (const _ of news) times.push(clock.now());
+      };
+      for (const { about, forgets, pause } of steps) {
+        if (forgets) {
+          isTrue.delete(about);
+          log.forget(`${about}`);
+        } else {
+          isTrue.add(about);
+          writes++;
+          log.warn({ matter: about }, 'again', `${about}`);
+        }
+        look();
+        for (let passed = 0; passed < pause; passed += 500) {
+          clock.pass(500);
+          look();
+        }
+      }
+      clock.pass(120_000);
+      log.warn({}, 'the end');
+      for (const at of times) {
+        expect(times.filter((each) => each >= at && each < at + 60_000).length).toBeLessThan(10);
+      }
+      const counted = lines.reduce((sum, { omitted = 0 }) => sum + 1 + (omitted as number), 0);
+      expect(counted).toBe(writes + 1);
+    }),
+  );
+});
