@@ -12,7 +12,7 @@ const [DNS_PORT, READY_PORT] = [1053, 8181];
  */
 export async function startCoreDns(netns: NodeNetns, program: string, kubeconfig: string) {
   const corefile = join(netns.folder, 'Corefile');
-  const kubernetes = `kubernetes cluster.local {\n kubeconfig ${kubeconfig} test\n }`;
+  const kubernetes = `kubernetes cluster.local {\n kubeconfig ${kubeconfig}\n }`;
   writeFileSync(corefile, `.:${DNS_PORT} {\n errors\n ready :${READY_PORT}\n ${kubernetes}\n}\n`);
   const managed = netns.spawn({
     name: 'coredns',
