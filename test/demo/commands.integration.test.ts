@@ -70,7 +70,7 @@ test('each example of help is a valid line', () => {
     address: '10.244.1.10',
   });
   const examples = text.split('\n').map((line) => line.trim().split(/ {2,}/)[0] ?? '');
-  expect(examples).toHaveLength(8);
+  expect(examples).toHaveLength(10);
   for (const line of examples) {
     const { verb } = parseLine(line);
     if (TERMINAL.some((name) => name === verb)) continue;
