@@ -13,6 +13,7 @@ import { type Change, objectKey } from '../../filter/objects/change.ts';
 import { memoryCost } from '../../filter/objects/memory-cost.ts';
 import { isNewer, isUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { CODECS } from '../api/codecs.ts';
+import { isForEndpoints } from '../api/kube-proxy-queries.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
@@ -108,8 +109,8 @@ export class TrackedObjects<Facts extends ObjectMeta> {
    * Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`.
    *
    * A cache may begin each watch with all that it has, also what is older than what is known, or deleted already. An
-   * event that is older than the object, or not newer than the watch if there is no such object, changes nothing. One
-   * of the same version does: CloudCore of KubeEdge changes slices in lists, and not in watches.
+   * event that is not newer than the object, or than the watch if there is no such object, changes nothing. A slice of
+   * the same version does: CloudCore of KubeEdge changes slices in lists, and not in watches.
    *
    * @param from version from which the watch was requested
    */
@@ -214,7 +215,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
           if (known === undefined || isNewer(known.resourceVersion, version)) continue;
           remove(delta, key, version);
           count--;
-        } else if (isUsable(version, known, from)) {
+        } else if (this.#isNews(version, known, from)) {
           if (known === undefined) this.#assertCount(++count);
           put(delta, key, known, facts, event.object);
         }
@@ -224,6 +225,12 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       const unusable = WrapperError.from(error, 'Malformed');
       return { changes, resourceVersion, isReplay, error: unusable };
     }
+  }
+
+  #isNews(version: string, known: Known | undefined, from: string): boolean {
+    if (known === undefined) return isNewer(version, from);
+    const isReplay = version === known.resourceVersion && isForEndpoints(this.#options.query);
+    return isReplay || isNewer(version, known.resourceVersion);
   }
 
   /** Accounts for the memory of all objects after these changes. Returns their sums. */
@@ -280,10 +287,6 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     }
     return facts;
   }
-}
-
-function isUsable(version: string, known: Known | undefined, from: string): boolean {
-  return known === undefined ? isNewer(version, from) : !isNewer(known.resourceVersion, version);
 }
 
 /** Calls a handler. An error that it does not mean to throw is a bug: `Internal`, and no fault of the API server. */
