@@ -24,7 +24,7 @@ export function correctEndpoint(
 ): EndpointCorrection | undefined {
   const name = podName(endpoint.pod);
   if (!pods.has(name) || !FAMILIES.includes(endpoint.family)) return undefined;
-  const pod = pods.find(endpoint.pod);
+  const pod = pods.find(endpoint.pod, endpoint.address);
   const found = pod?.network?.addresses.find(
     (address) => addressFamily(address) === endpoint.family,
   );

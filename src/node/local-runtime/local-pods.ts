@@ -60,15 +60,19 @@ export class LocalPods {
   /**
    * The Pod that an endpoint names; undefined: the runtime does not have it. A Pod of the same name with another uid
    * is another Pod, except that the API server has a static Pod under the uid of its mirror Pod.
+   *
+   * @param address that the endpoint had last
    */
-  find(ref: PodRef): LocalPod | undefined {
+  find(ref: PodRef, address: string): LocalPod | undefined {
     const candidates = this.#byName.get(podName(ref)) ?? [];
     const same = candidates.find(({ uid }) => uid === ref.uid);
     if (same !== undefined) return same;
-    // An edited static Pod has a new uid, and its old sandbox remains for a while.
-    return candidates.find(
+    // An edited static Pod has a new uid, and its old sandbox remains for a while: until the API server is back, if the
+    // kubelet has started without it. Both serve then.
+    const running = candidates.filter(
       ({ isStatic, network }) => (isStatic || ref.uid === '') && network !== undefined,
     );
+    return running.find(({ network }) => network?.addresses.includes(address)) ?? running[0];
   }
 }
 

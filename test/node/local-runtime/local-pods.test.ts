@@ -76,8 +76,24 @@ describe('LocalPods', () => {
     ],
   ])('a Pod is found %s', (_, uid, pods, expected) => {
     const found = new LocalPods(pods);
-    expect(found.find({ namespace: 'default', name: 'web', uid })?.uid).toBe(expected);
+    expect(found.find({ namespace: 'default', name: 'web', uid }, '10.1.0.8')?.uid).toBe(expected);
   });
+
+  // The address went back and forth with the order in which the runtime listed them, once a second.
+  test.each([
+    ['the first', '10.1.0.1'],
+    ['the second', '10.1.0.2'],
+  ])(
+    'an endpoint with the address of %s of two sandboxes of a static Pod keeps it',
+    (_, address) => {
+      const pods = [running('u1', '10.1.0.1', true), running('u2', '10.1.0.2', true)];
+      for (const listed of [pods, pods.toReversed()]) {
+        const found = new LocalPods(listed);
+        const pod = found.find({ namespace: 'default', name: 'web', uid: 'mirror' }, address);
+        expect(pod?.network?.addresses).toEqual([address]);
+      }
+    },
+  );
 
   // Tenants decide how many endpoints name Pods of this node: with 250 Pods, 100,000 took a second of CPU.
   test('a look-up touches no other Pod', () => {
@@ -95,8 +111,8 @@ describe('LocalPods', () => {
     });
     const found = new LocalPods(pods);
     touched = 0;
-    expect(found.find({ namespace: 'default', name: 'web-99', uid: 'u99' })?.uid).toBe('u99');
-    expect(found.find({ namespace: 'default', name: 'invented', uid: 'u1' })).toBeUndefined();
+    expect(found.find({ namespace: 'default', name: 'web-99', uid: 'u99' }, '')?.uid).toBe('u99');
+    expect(found.find({ namespace: 'default', name: 'invented', uid: 'u1' }, '')).toBeUndefined();
     expect(found.ownerOf('10.1.0.99')).toBe('default/web-99');
     expect(touched).toBe(0);
   });
