@@ -271,8 +271,11 @@ export class EndpointsProjection {
     }
     const object = this.#index.add(key, facts, raw, traits);
     if (object.service === before?.service) object.shown = before?.shown;
-    else if (before !== undefined) this.#retire(before, affected);
-    // After the Service that it leaves, which needs its other endpoints first.
+    else if (before !== undefined) {
+      this.#retire(before, affected);
+      // Its Service is decided after the one that it leaves, which needs its other endpoints first.
+      affected.delete(object.service ?? '');
+    }
     if (object.service !== undefined) affected.add(object.service);
   }
 

@@ -121,6 +121,11 @@ describe('the events of one change', () => {
     expect(events()).toEqual(moved);
   });
 
+  test('do so too if the Service that it joins has changed before in the same batch', () => {
+    handler.onChanges([slice('c', 'other', FAR), slice('a', 'other', NEAR)]);
+    expect(events()[0]).toBe('MODIFIED b 10.0.0.2');
+  });
+
   // kube-proxy would keep the endpoints in the old Service for ever: it files a slice by its newest label only.
   test('delete a slice with its old label and add it with its new one, whichever Services are filtered', () => {
     setKeys(['default/web', 'default/near'], HOST);
