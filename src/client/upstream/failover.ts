@@ -76,7 +76,8 @@ export class Failover implements ServerAccess {
   readonly #startedAt = performance.now();
   #relayBootsUntil = Number.NEGATIVE_INFINITY;
   #switches = 0;
-  #relayFailure: string | undefined;
+  /** Why the last attempt to use each relay failed, by URL. */
+  readonly #relayFailures = new Map<string, string>();
 
   /** Throws `InvalidSettings` if API servers have different schemes. */
   constructor(options: FailoverOptions) {
@@ -161,9 +162,9 @@ export class Failover implements ServerAccess {
     return this.#relays?.problem;
   }
 
-  /** Why the last attempt to use a relay failed; undefined: it did not, or the cause is not known. */
+  /** Why the last attempt to use the first relay failed; undefined: one is used, or the cause is not known. */
   get relayFailure(): string | undefined {
-    return this.#relayFailure;
+    return this.#relayFailures.get(this.#relays?.servers[0]?.href ?? '');
   }
 
   /** Whether the settings have relays. There may be none now. */
@@ -195,6 +196,7 @@ export class Failover implements ServerAccess {
    */
   replaceRelays(servers: readonly URL[], problem?: string): void {
     if (this.#relays?.replace(servers, problem) !== true) return;
+    this.#relayFailures.clear();
     const { inUse, returnFactor } = this.#choice;
     this.#replaceServers();
     if (this.#choice.inUse !== inUse) this.#onSwitch();
@@ -235,7 +237,7 @@ export class Failover implements ServerAccess {
       return;
     }
     const [from] = this.servers;
-    if (this.isRelay(from)) this.#relayFailure = cause ?? WHY[why];
+    if (this.isRelay(from)) this.#relayFailures.set(from.href, cause ?? WHY[why] ?? '');
     this.#choice = next;
     const { left, servers } = next;
     const [to] = this.servers;
@@ -268,7 +270,7 @@ export class Failover implements ServerAccess {
         if (this.isRelay(server)) this.#relayFailed(server, failure);
         continue;
       }
-      this.#relayFailure = undefined;
+      this.#relayFailures.clear();
       const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
       this.#options.logger.info({ server: addressOf(server) }, `${text} is used again`);
       this.#choice = this.#next({ type: 'listed', server: server.href });
@@ -281,8 +283,8 @@ export class Failover implements ServerAccess {
 
   /** What is wrong may be something else than at the switch, which the log has. */
   #relayFailed(server: URL, err: string): void {
-    const isNews = err !== this.#relayFailure;
-    this.#relayFailure = err;
+    const isNews = err !== this.#relayFailures.get(server.href);
+    this.#relayFailures.set(server.href, err);
     if (!isNews) return;
     const fields = { server: addressOf(server), err };
     this.#options.logger.warn(fields, 'a relay still cannot be used instead of an API server');

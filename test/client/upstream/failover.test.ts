@@ -298,9 +298,11 @@ describe('the API server in use', () => {
     const { caFile } = await writeServingFiles(useFolder());
     const { logger, lines } = recordingLogger();
     const causes = ['ECONNREFUSED', 'CERT_HAS_EXPIRED', 'CERT_HAS_EXPIRED'];
+    const renewed = Promise.withResolvers<void>();
     const tryServer = async () => {
       const cause = causes.shift();
       if (cause !== undefined) throw new Error(cause);
+      await renewed.promise;
     };
     const of = failoverOf([], {
       logger,
@@ -312,6 +314,7 @@ describe('the API server in use', () => {
     of.report(C, performance.now(), 'unreachable', 'ECONNREFUSED');
     expect(of.relayFailure).toBe('ECONNREFUSED');
     await eventually(() => of.relayFailure, 'CERT_HAS_EXPIRED');
+    renewed.resolve();
     await eventually(() => hosts(of), 'ca');
     expect(lines.map(({ msg, err }) => [msg, err])).toEqual([
       ['an API server is used instead of a relay', 'ECONNREFUSED'],
@@ -319,6 +322,23 @@ describe('the API server in use', () => {
       ['a relay is used again', undefined],
     ]);
     expect(of.relayFailure).toBeUndefined();
+  });
+
+  test('is logged once for each of several relays that fail for ever', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const { logger, lines } = recordingLogger();
+    const tried: string[] = [];
+    const tryServer = async ({ host }: URL) => {
+      tried.push(host);
+      throw new Error(`no ${host}`);
+    };
+    const relays = { servers: [C, new URL('https://d:1')], caFile };
+    const of = failoverOf([], { logger, relays, returnMs: 5, tryServer });
+    for (const server of relays.servers)
+      of.report(server, performance.now(), 'unreachable', 'gone');
+    await eventually(() => tried.length >= 10, true);
+    expect(lines.slice(2).map(({ err }) => err)).toEqual(['no c:6443', 'no d:1']);
+    expect(of.relayFailure).toBe('no c:6443');
   });
 
   test('is no relay while the file of their authority is missing or broken, and is one later', async () => {
