@@ -405,7 +405,9 @@ export class Reflector<Facts extends ObjectMeta> {
   async #checkHistory(signal: AbortSignal): Promise<WrapperError | undefined> {
     const { notified: version, next } = this.#position;
     const known = { version, objects: this.#objects.newest(CHECKED_OBJECTS) };
-    const lagsSince = next.verb === 'watch' ? next.lagsSince : undefined;
+    // A relay has no newest state. One that is behind refuses the version itself, and is left.
+    const isRelay = this.#options.upstream.relaySince !== undefined;
+    const lagsSince = next.verb === 'watch' && !isRelay ? next.lagsSince : undefined;
     const now = this.#clock.now();
     if (lagsSince !== undefined && now - lagsSince >= LAG_MS) {
       return tooLargeVersion(`the API server has not reached ${version} for 15 minutes`);
@@ -450,10 +452,13 @@ export class Reflector<Facts extends ObjectMeta> {
     }
     if (resourceVersion !== '') {
       this.#position = position.watchFrom(resourceVersion, this.#position.history);
-      this.#snapshot?.update(changes, resourceVersion);
       this.#health.current();
       // A bookmark does not count: a watch that ends after each one would be repeated without a pause.
       if (changes.length > 0) this.#progressed(attempt);
+    }
+    // A replay changes objects, but not the version.
+    if (resourceVersion !== '' || changes.length > 0) {
+      this.#snapshot?.update(changes, this.#position.notified);
     }
     if (error !== undefined) throw error;
   }

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
 import { malformed, objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
 import { ownedCopy } from '../../filter/codec/bytes/owned-copy.ts';
@@ -13,7 +14,6 @@ import { type Change, objectKey } from '../../filter/objects/change.ts';
 import { memoryCost } from '../../filter/objects/memory-cost.ts';
 import { isNewer, isUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { CODECS } from '../api/codecs.ts';
-import { isForEndpoints } from '../api/kube-proxy-queries.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
@@ -30,6 +30,8 @@ interface Known {
   readonly cost: number;
   /** Its size in bytes. */
   readonly size: number;
+  /** See {@link checksumOf}. */
+  readonly checksum: number;
 }
 
 /** Changes, and what is known of each object after them; undefined: it is deleted. */
@@ -109,8 +111,8 @@ export class TrackedObjects<Facts extends ObjectMeta> {
    * Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`.
    *
    * A cache may begin each watch with all that it has, also what is older than what is known, or deleted already. An
-   * event that is not newer than the object, or than the watch if there is no such object, changes nothing. A slice of
-   * the same version does: CloudCore of KubeEdge changes slices in lists, and not in watches.
+   * event that is not newer than the object, or than the watch if there is no such object, changes nothing; but another
+   * object of the same version does: CloudCore of KubeEdge changes slices in lists, and not in watches.
    *
    * @param from version from which the watch was requested
    */
@@ -215,7 +217,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
           if (known === undefined || isNewer(known.resourceVersion, version)) continue;
           remove(delta, key, version);
           count--;
-        } else if (this.#isNews(version, known, from)) {
+        } else if (isUsable(facts, event.object, known, from)) {
           if (known === undefined) this.#assertCount(++count);
           put(delta, key, known, facts, event.object);
         }
@@ -225,12 +227,6 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       const unusable = WrapperError.from(error, 'Malformed');
       return { changes, resourceVersion, isReplay, error: unusable };
     }
-  }
-
-  #isNews(version: string, known: Known | undefined, from: string): boolean {
-    if (known === undefined) return isNewer(version, from);
-    const isReplay = version === known.resourceVersion && isForEndpoints(this.#options.query);
-    return isReplay || isNewer(version, known.resourceVersion);
   }
 
   /** Accounts for the memory of all objects after these changes. Returns their sums. */
@@ -289,6 +285,21 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   }
 }
 
+function isUsable(
+  { resourceVersion }: ObjectMeta,
+  object: ObjectBytes,
+  known: Known | undefined,
+  from: string,
+): boolean {
+  if (known?.resourceVersion === resourceVersion) return known.checksum !== checksumOf(object);
+  return isNewer(resourceVersion, known?.resourceVersion ?? from);
+}
+
+/** Tells objects of one version apart. Only caches have such, and these have JSON alone. */
+function checksumOf(object: ObjectBytes): number {
+  return encodingOf(object) === 'json' ? crc32(object) : 0;
+}
+
 /** Calls a handler. An error that it does not mean to throw is a bug: `Internal`, and no fault of the API server. */
 function notify(handle: () => void): void {
   try {
@@ -311,7 +322,8 @@ function put<Facts extends ObjectMeta>(
   if (known !== undefined && !isSame) changes.push({ type: 'DELETED', key });
   changes.push({ type: isSame ? 'MODIFIED' : 'ADDED', key, facts, object });
   const size = object.length;
-  after.set(key, { uid, resourceVersion, cost: memoryCost(facts, size), size });
+  const checksum = checksumOf(object);
+  after.set(key, { uid, resourceVersion, cost: memoryCost(facts, size), size, checksum });
 }
 
 /** @param resourceVersion the version of the deletion, if it is known */

@@ -7,6 +7,7 @@ import {
   event,
   list,
   object,
+  refusal,
   type SimulatedAnswer,
   type SimulatedRequest,
 } from '../../support/reflector/simulated-server.ts';
@@ -147,6 +148,24 @@ describe('a cache that lags behind a version that etcd has reached', () => {
     expect(caches.isRight).toBe(true);
     expect(simulation.server.listed).toHaveLength(5);
     expect(simulation.server.serverState.history.current).toBe(1);
+  });
+
+  test('asks no relay for the newest state, which none has', async () => {
+    const caches = await useLag();
+    const { simulation } = caches;
+    const { server } = simulation;
+    server.fault = ({ verb, version }) => {
+      if (verb === 'watch') return { status: 200, body: { lines: [], end: 'open' } };
+      if (version === null) return refusal(400);
+      return list(1000, [object(10)]);
+    };
+    server.isRelay = true;
+    server.address = 'relay';
+    server.requests.splice(0);
+    server.cut();
+    await simulation.pass(20_000);
+    expect(simulation.sentBy(0).filter(({ version }) => version === null)).toEqual([]);
+    expect(simulation.reflectors.every(({ status }) => status.connected)).toBe(true);
   });
 
   // An API server before 1.31 with ConsistentListFromCache does that.

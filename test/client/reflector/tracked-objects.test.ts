@@ -194,11 +194,14 @@ describe('tracked objects', () => {
 
   // KubeEdge's MetaServer begins each watch with all that it has stored, and deletes nothing while it is offline.
   test('a watch that begins with what a cache has changes nothing that is newer, or deleted', () => {
+    const metadata = { name: 'db', namespace: 'default', uid: 'db', resourceVersion: '3' };
+    const changedInLists = Buffer.from(JSON.stringify({ metadata, endpoints: [] }));
     const objects = tracked([object('web', '8'), object('db', '3')]);
     const { changes, resourceVersion, isReplay } = objects.apply(
       [
         event('ADDED', 'web', '5'),
-        event('ADDED', 'db', '3'),
+        event('ADDED', 'web', '8'),
+        { type: 'ADDED', object: changedInLists },
         event('ADDED', 'ghost', '9'),
         event('ADDED', 'new', '12'),
         event('MODIFIED', 'db', '11'),
@@ -209,7 +212,6 @@ describe('tracked objects', () => {
       '10',
     );
     expect(names(changes)).toEqual([
-      // The same version may have been another object in a list.
       'MODIFIED default/db',
       'ADDED default/new',
       'MODIFIED default/db',

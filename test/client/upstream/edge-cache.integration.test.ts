@@ -85,10 +85,20 @@ describe.each([
 
 // KubeEdge's CloudCore, kubeedge/kubeedge#7194: in lists, slices with a port `https` lead to the node itself.
 test('slices that the cache changes in its lists are those of its watches', async () => {
+  const state = useState();
   const inLists = (object: CachedObject): CachedObject =>
     object.metadata.name === 'web-a'
       ? { ...object, endpoints: [{ addresses: ['127.0.0.1'], nodeName: 'edge-2' }] }
       : object;
+  const url = await startBehindCache({ inLists }, { state });
+  await eventually(shown, NEAR);
+  await eventually(() => problemsOf(proxy), []);
+  await proxy.close();
+  // Cut off, it shows its snapshot.
+  await cache.close();
+  proxy = await useWrapper(url, { state });
+  expect(await shown()).toEqual(NEAR);
+  await proxy.close();
   await startBehindCache({ inLists });
   await eventually(shown, NEAR);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
@@ -96,6 +106,8 @@ test('slices that the cache changes in its lists are those of its watches', asyn
 });
 
 test('what a cache sends again at the beginning of a watch is no event', async () => {
+  putService(server, 'plain', null);
+  putSlice(server, 'plain-a', 'plain', [{ ip: '10.0.0.3', node: 'edge-3' }]);
   await startBehindCache();
   const node = { fieldSelector: 'metadata.name=edge-1' };
   const open = async (path: string, query = {}) =>

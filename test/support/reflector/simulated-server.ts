@@ -120,7 +120,7 @@ export class SimulatedServer implements Served {
     else if (answered.end === 'reset') body.fail(new WrapperError('Unreachable', 'ECONNRESET'));
     else this.#open.add(body);
     const report = (end: RequestEnd): void => this.serverState.reportAnswer(end);
-    return { statusCode: status, headers, address, body, report };
+    return { statusCode: status, headers, address, isRelay: this.isRelay, body, report };
   }
 
   #healthy({ verb, version }: SimulatedRequest) {
@@ -146,9 +146,10 @@ export class SimulatedServer implements Served {
     return false;
   }
 
-  /** It is not a relay. */
+  isRelay = false;
+
   get relaySince(): number | undefined {
-    return undefined;
+    return this.isRelay ? 0 : undefined;
   }
 
   /** Until when the first lists may be slow; see Failover. */
