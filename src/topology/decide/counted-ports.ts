@@ -42,7 +42,7 @@ interface GroupPorts {
 
 /**
  * At most so many copies are compared, and so many of their ports. Addresses whose copies have the same ports and
- * states are compared once, so ordinary Services stay far below, even with all endpoints in two slices.
+ * states are compared once: 12,500 endpoints may be in two slices each.
  */
 const MAX_COMPARED = 25_000;
 
