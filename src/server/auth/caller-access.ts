@@ -47,7 +47,7 @@ export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
       if (response.closed) return;
       if (isUpgrade(request)) {
         // An offer to watch over a websocket (see assertNoUpgrade). Forwarded without it, the watch would never end.
-        sendDocument(response, { contentType: 'application/json', body: Buffer.alloc(0) });
+        sendDocument(response, Buffer.alloc(0));
         return;
       }
       response.once('close', forwarding.enter({ user }));

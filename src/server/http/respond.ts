@@ -20,13 +20,10 @@ export function sendBody(
   writeBlocks(response, { ...limits, buffers, bytes });
 }
 
-/** Answers with a small document. */
-export function sendDocument(
-  response: ServerResponse,
-  { contentType, body }: { readonly contentType: string; readonly body: Buffer },
-): void {
+/** Answers with a small document in JSON. */
+export function sendDocument(response: ServerResponse, body: Buffer): void {
   response.writeHead(200, {
-    'content-type': contentType,
+    'content-type': 'application/json',
     'content-length': body.length,
     'cache-control': 'no-cache, private',
     vary: 'Accept',

@@ -141,7 +141,7 @@ export class RequestHandler {
         const encoding = negotiate(request.headers.accept);
         const body = request.method === 'GET' ? discoveryOf(path) : undefined;
         if (body !== undefined) {
-          sendDocument(response, { contentType: 'application/json', body });
+          sendDocument(response, body);
           return;
         }
         read = parseRead(request, target, encoding, this.#options);
