@@ -287,7 +287,7 @@ export class Failover implements ServerAccess {
     this.#relayFailures.set(server.href, err);
     if (!isNews) return;
     const fields = { server: addressOf(server), err };
-    this.#options.logger.warn(fields, 'a relay still cannot be used instead of an API server');
+    this.#options.logger.warn(fields, 'an API server is still used instead of a relay');
   }
 
   #onSwitch(): void {
