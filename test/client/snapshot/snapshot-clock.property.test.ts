@@ -1,11 +1,9 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { QueryState } from '../../../src/client/snapshot/query-state.ts';
-import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
-import type { Change } from '../../../src/filter/objects/change.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
+import type { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
-import { recordingLogger } from '../../support/recording-logger.ts';
+import { createSnapshots, webAt } from '../../support/snapshots.ts';
 import { useFastFolder } from '../../support/use-folder.ts';
 
 /*
@@ -41,12 +39,9 @@ class Node {
 
   /** A process starts, cut off from the API server; the one before it was killed. */
   async start(which: number): Promise<void> {
-    const folder = new SnapshotFolder({
+    const folder = createSnapshots({
       folder: this.#folder,
-      nodeName: 'edge-1',
       bootId: `boot ${this.#boot}`,
-      logger: recordingLogger().logger,
-      serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       graceMs: 10,
       maxBytes: 1 << 20,
       writeBytesPerSecond: 1e12,
@@ -59,7 +54,7 @@ class Node {
     const stored = await folder.load(state);
     const version = Number(stored?.resourceVersion ?? 0);
     expect(version).toBe(this.written);
-    if (stored !== undefined) state.adopt([change(version)], stored);
+    if (stored !== undefined) state.adopt([webAt(version)], stored);
     this.versions[which] = version;
   }
 
@@ -75,7 +70,7 @@ class Node {
   report(which: number): void {
     this.#pass(1);
     this.versions[which] = ++this.#version;
-    this.#processes[which]?.state.update([change(this.#version)], String(this.#version));
+    this.#processes[which]?.state.update([webAt(this.#version)], String(this.#version));
   }
 
   /** A certificate is rotated, or the file has gone. */
@@ -98,11 +93,6 @@ class Node {
     this.#wallMs += ms;
     this.#monotonicMs += ms;
   }
-}
-
-function change(version: number): Change {
-  const facts = { name: 'web', namespace: '', uid: 'u', resourceVersion: String(version) };
-  return { type: 'MODIFIED', key: 'web', facts, object: Buffer.from(`v${version}`) };
 }
 
 const who = fc.nat(1);

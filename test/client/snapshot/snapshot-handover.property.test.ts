@@ -2,11 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { QueryState } from '../../../src/client/snapshot/query-state.ts';
-import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
+import type { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import type { Change } from '../../../src/filter/objects/change.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
-import { recordingLogger } from '../../support/recording-logger.ts';
+import { createSnapshots, webAt } from '../../support/snapshots.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 /*
@@ -16,11 +15,6 @@ import { useFolder } from '../../support/use-folder.ts';
 
 const QUERY = 'protobuf /api/v1/services';
 
-function change(version: number): Change {
-  const facts = { name: 'web', namespace: '', uid: 'u', resourceVersion: String(version) };
-  return { type: 'MODIFIED', key: 'web', facts, object: Buffer.from(`v${version}`) };
-}
-
 /** A process with one query, as far as its snapshots are concerned. */
 class Process {
   readonly folder: SnapshotFolder;
@@ -29,11 +23,8 @@ class Process {
   shown = 0;
 
   constructor(folder: string, last: Process | undefined) {
-    this.folder = new SnapshotFolder({
+    this.folder = createSnapshots({
       folder,
-      nodeName: 'edge-1',
-      logger: recordingLogger().logger,
-      serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       // Nothing is written in its time: only a flush and the end write.
       graceMs: 10,
       maxBytes: 1 << 20,
@@ -47,7 +38,7 @@ class Process {
 
   /** The API server reports this version. */
   receive(version: number): void {
-    this.state.update([change(version)], String(version));
+    this.state.update([webAt(version)], String(version));
     this.shown = version;
   }
 
@@ -58,7 +49,7 @@ class Process {
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);
     const [object = Buffer.alloc(0)] = stored.objects;
-    this.state.adopt([{ ...change(this.shown), object } as Change], stored);
+    this.state.adopt([{ ...webAt(this.shown), object } as Change], stored);
   }
 
   async stop(): Promise<void> {

@@ -1,12 +1,11 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
-import { pino } from 'pino';
-import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
+import type { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import { LastOwnNode } from '../../../src/node/own-watches/last-own-node.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
+import { createSnapshots } from '../../support/snapshots.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
 let state: ReturnType<typeof useState>;
@@ -15,13 +14,7 @@ let last: LastOwnNode;
 
 /** Starts a process. The one before has ended or was killed. */
 function start(): void {
-  snapshots = new SnapshotFolder({
-    ...state,
-    nodeName: 'edge-1',
-    serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
-    logger: pino({ level: 'silent' }),
-  });
-  closedLater(snapshots);
+  snapshots = closedLater(createSnapshots(state));
   last = new LastOwnNode(snapshots);
 }
 

@@ -1,15 +1,14 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
 import type { ReflectorContext } from '../../../src/client/reflector/reflector-options.ts';
-import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import type { Upstream } from '../../../src/client/upstream/upstream.ts';
 import { NodeListFinder } from '../../../src/node/own-watches/node-list-finder.ts';
 import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
+import { createSnapshots } from '../../support/snapshots.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
 const REQUEST = { names: ['a'], hostnames: [], version: '' };
@@ -21,14 +20,7 @@ afterEach(() => {
 /** A look-up while the disk is busy, and the API server in some condition. */
 async function lookUp(condition: 'reachable' | 'unreachable') {
   const { logger, lines } = recordingLogger();
-  const snapshots = closedLater(
-    new SnapshotFolder({
-      ...useState(),
-      nodeName: 'edge-1',
-      serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
-      logger,
-    }),
-  );
+  const snapshots = closedLater(createSnapshots({ ...useState(), logger }));
   const disk = Promise.withResolvers<void>();
   closedLater({ close: async () => disk.resolve() });
   void snapshots.writer.inTurn(() => disk.promise);

@@ -1,11 +1,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
-import { pino } from 'pino';
-import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
+import type { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import { RememberedNodes } from '../../../src/node/own-watches/remembered-nodes.ts';
 import { closedLater } from '../../support/closed-later.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
+import { createSnapshots } from '../../support/snapshots.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 
 let state: ReturnType<typeof useState>;
@@ -16,13 +15,7 @@ let nodes: RememberedNodes;
 async function restart(): Promise<void> {
   nodes?.close();
   await snapshots?.close();
-  snapshots = new SnapshotFolder({
-    ...state,
-    nodeName: 'edge-1',
-    serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
-    logger: pino({ level: 'silent' }),
-  });
-  closedLater(snapshots);
+  snapshots = closedLater(createSnapshots(state));
   nodes = new RememberedNodes(snapshots, () => {});
 }
 
