@@ -205,10 +205,7 @@ export class Reflector<Facts extends ObjectMeta> {
       try {
         await this.#send(attempt, turn.signal);
       } catch (error) {
-        // The signal ends a wait too, and then the loop.
-        if (!signal.aborted) {
-          await this.#waitAfter(error, attempt, turn.signal).catch(() => undefined);
-        }
+        if (!signal.aborted) await this.#settle(error, attempt, turn.signal);
       } finally {
         turn.release();
       }
@@ -308,7 +305,7 @@ export class Reflector<Facts extends ObjectMeta> {
     return changes;
   }
 
-  /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before the handler is notified. */
+  /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before the handler is notified; `Internal`, if it fails. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): readonly Change<Facts>[] {
     // An earlier process that showed this version may have counted on from it.
     const [first] = objects;
@@ -418,7 +415,8 @@ export class Reflector<Facts extends ObjectMeta> {
       return undefined;
     } catch (thrown) {
       const error = WrapperError.from(thrown, 'Unreachable');
-      if (state === 'newest' || endOf(error) !== 'behind') return error;
+      // At a relay an older object shows another history: a list is next, which leaves the relay.
+      if (state === 'newest' || isRelay || endOf(error) !== 'behind') return error;
       this.#position = position.lagging(this.#position, now);
       return this.#checkHistory(signal);
     }
@@ -463,6 +461,16 @@ export class Reflector<Facts extends ObjectMeta> {
     if (error !== undefined) throw error;
   }
 
+  /** The same as {@link #waitAfter}, and never rejects: the signal ends a wait too, and then the loop. */
+  async #settle(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#waitAfter(thrown, attempt, signal);
+    } catch (error) {
+      // Else the handler has failed, of a collection that does not exist.
+      if (!signal.aborted) await this.#settle(error, attempt, signal);
+    }
+  }
+
   /** Moves the position, and waits until the next request may be sent. Rejects with the reason of the signal. */
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
     const error = WrapperError.from(thrown, 'Unreachable');
@@ -481,12 +489,13 @@ export class Reflector<Facts extends ObjectMeta> {
     error: WrapperError,
     attempt: Attempt,
   ): (signal: AbortSignal) => Promise<void> {
+    // First: it may fail itself.
+    if (end === 'absent') this.#showNothing();
     this.#relayLimit.failed(end, error);
     const waitMs = this.#backoff.failed(end, error);
     let failsAll = false;
-    if (end === 'absent') this.#showNothing();
-    else if (end === 'interrupted') this.#health.closed();
-    else failsAll = this.#reportFailure(end, error, attempt);
+    if (end === 'interrupted') this.#health.closed();
+    else if (end !== 'absent') failsAll = this.#reportFailure(end, error, attempt);
     if (failsAll) return (signal) => this.#server.untilAttempt(signal);
     return (signal) => waitFor(waitMs, this.#clock, signal);
   }

@@ -18,7 +18,7 @@ export interface SnapshotRestoreOptions {
   readonly logger: Logger;
   /**
    * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
-   * nothing of it.
+   * nothing of it; or `Internal`.
    */
   readonly restore: (stored: StoredState) => readonly Change[];
   /** Whether the node needs nothing of it. Then relays of a site that boots are waited for without a snapshot, too. */
@@ -31,6 +31,8 @@ export interface SnapshotRestoreOptions {
 const SILENCE_MS = 10_000;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
+const BUG =
+  'a bug of kube-proxy-wrapper itself: the snapshot on disk is not used as a whole; please report it';
 
 /**
  * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is
@@ -225,8 +227,9 @@ export class SnapshotRestore {
       this.#state.adopt(restore(stored), stored);
     } catch (thrown) {
       const error = WrapperError.from(thrown, 'Malformed');
-      const { code, message: err } = error;
+      const { code, message: err, cause } = error;
       if (code === 'Malformed') void folder.setAside(this.#state.query, error);
+      else if (code === 'Internal') logger.error({ err: cause }, BUG);
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
       else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;

@@ -76,7 +76,7 @@ export class WriteAhead implements ChangeHandler<OwnNodeFacts> {
       if (next === undefined) return;
       if (next.identity !== this.#shown) await this.#write();
       // Unless all were shown meanwhile.
-      if (this.#waiting[0] === next) this.#show([next]);
+      if (this.#waiting[0] === next) this.#showLater(next);
     }
   }
 
@@ -91,11 +91,23 @@ export class WriteAhead implements ChangeHandler<OwnNodeFacts> {
     }
   }
 
+  /** Nobody waits for this call: that of its events has returned. */
+  #showLater(call: Call): void {
+    try {
+      this.#show([call]);
+    } catch (err) {
+      const text =
+        'a bug of kube-proxy-wrapper itself: a change of the own Node may not be shown; please report it';
+      this.#options.logger.error({ err }, text);
+    }
+  }
+
+  /** Throws what the handler throws, which has the call nevertheless. */
   #show(calls: readonly Call[]): void {
     for (const { identity, run } of [...calls]) {
       this.#shown = identity;
-      run();
       this.#waiting.shift();
+      run();
     }
   }
 }

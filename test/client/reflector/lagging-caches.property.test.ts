@@ -168,6 +168,27 @@ describe('a cache that lags behind a version that etcd has reached', () => {
     expect(simulation.reflectors.every(({ status }) => status.connected)).toBe(true);
   });
 
+  // Each node asked it twice a second for each query, for 30 s.
+  test('asks a relay that has another history once, and then for a list', async () => {
+    const caches = await useLag();
+    const { simulation } = caches;
+    const { server } = simulation;
+    server.fault = ({ verb, version }) => {
+      if (verb === 'watch') return { status: 200, body: { lines: [], end: 'open' } };
+      if (version === null) return refusal(400);
+      return list(2000, [object(5)]);
+    };
+    server.isRelay = true;
+    server.address = 'relay';
+    server.requests.splice(0);
+    server.cut();
+    await simulation.pass(500);
+    const verbs = simulation.sentBy(0).map(({ verb }) => verb);
+    expect(verbs.slice(0, 3)).toEqual(['watch', 'check', 'list']);
+    await simulation.pass(10_000);
+    expect(simulation.sentBy(0).filter(({ verb }) => verb === 'check')).toHaveLength(1);
+  });
+
   // An API server before 1.31 with ConsistentListFromCache does that.
   test('and refuses the newest state too shows no other history', async () => {
     const { simulation } = await useLag();

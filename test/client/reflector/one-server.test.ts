@@ -227,6 +227,21 @@ describe('404 in plain text', () => {
     expect(shown).toEqual(Array(5).fill('10'));
   });
 
+  // It was sent again twice a second, and nothing said so.
+  test('to a custom resource, and a bug of ours at that, is logged, and the request sent again later', async () => {
+    const { server, lines } = simulation;
+    server.fault = ({ path }) => (path.startsWith('/apis/example.com') ? NOT_FOUND : undefined);
+    simulation.onChanges = () => {
+      throw new TypeError('undefined is no object');
+    };
+    server.cut();
+    await simulation.pass(10_000);
+    expect(simulation.sentBy(4).length).toBeLessThanOrEqual(10);
+    expect(lines.filter(({ level }) => level > 30)).toMatchObject([
+      { level: 50, err: { type: 'TypeError' }, collection: '/apis/example.com/v1/things4' },
+    ]);
+  });
+
   // Its message would name a failure on each node without the resource, at each start.
   test('to a custom resource is not reported while other queries are not answered yet', async () => {
     const { server, lines } = simulation;

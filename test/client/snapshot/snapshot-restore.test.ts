@@ -41,6 +41,8 @@ let reports: number;
 let newest: Promise<StoredState | undefined>;
 /** How often it was shown. */
 let shown: number;
+/** Why showing it fails. */
+let failure: WrapperError | undefined;
 let refusals: string[];
 let lines: readonly LogLine[];
 
@@ -53,6 +55,7 @@ beforeEach(() => {
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
   [waitsForRelays, stored, wasRead, reports] = [false, undefined, true, 0];
   inUseSince = Number.NEGATIVE_INFINITY;
+  failure = undefined;
   [newest, shown, refusals] = [Promise.resolve(undefined), 0, []];
   // Only what is called, so that nothing waits for a disk.
   const folder = {
@@ -93,7 +96,10 @@ beforeEach(() => {
       },
     },
     logger,
-    restore: () => [],
+    restore: () => {
+      if (failure !== undefined) throw failure;
+      return [];
+    },
     onNothing: ({ message }) => void refusals.push(message),
   });
 });
@@ -220,6 +226,17 @@ test('a list that is larger than a limit ends the wait, and the API server does 
     fail(new WrapperError('TooLarge', 'x'));
   }
   expect([counts, serverState.isGivenUp]).toEqual([{ left: 0, unreachable: 1 }, false]);
+});
+
+// The log advised to raise a limit.
+test('a snapshot at which a bug of ours fails is logged as that, with its stack', async () => {
+  newest = Promise.resolve({ resourceVersion: '1', savedAt: 0, objects: [] });
+  failure = new WrapperError('Internal', 'x', { cause: new TypeError('undefined is no object') });
+  await play(['list', 'fails Unreachable', 1010]);
+  expect([shown, lines[0]]).toMatchObject([
+    0,
+    { level: 50, err: { type: 'TypeError' }, msg: expect.stringContaining('a bug of') },
+  ]);
 });
 
 describe('while relays of a site that boots are waited for', () => {

@@ -9,16 +9,20 @@ let shown: string[];
 let finish: (() => void)[];
 let node: WriteAhead;
 let lines: readonly LogLine[];
+let fails: boolean;
 
 beforeEach(() => {
   jest.useFakeTimers();
   const recorded = recordingLogger();
   lines = recorded.lines;
-  [shown, finish] = [[], []];
+  [shown, finish, fails] = [[], [], false];
   node = new WriteAhead({
     write: () => new Promise((resolve) => void finish.push(resolve)),
     handler: {
-      onChanges: (changes) => void shown.push(...changes.map(nameOf)),
+      onChanges: (changes) => {
+        shown.push(...changes.map(nameOf));
+        if (fails) throw new TypeError('undefined is no object');
+      },
       onSynced: () => void shown.push('synced'),
     },
     logger: recorded.logger,
@@ -112,5 +116,23 @@ describe('the own Node', () => {
     expect(shown).toEqual(versions.map((version) => `b${version}`));
     await written();
     expect(finish).toEqual([]);
+  });
+
+  // The process ended: nobody waits for what is shown after a write.
+  test('is shown on when a bug of ours fails in the middle, and the log has it', async () => {
+    fails = true;
+    node.onChanges([change('a')]);
+    node.onChanges([change('b')]);
+    node.onSynced();
+    await written();
+    await written();
+    expect(shown).toEqual(['a', 'b', 'synced']);
+    fails = false;
+    node.onChanges([change('b', '2')]);
+    expect(shown.at(-1)).toBe('b2');
+    expect(lines.map(({ level, msg }) => [level, msg.slice(0, 37)])).toEqual(
+      Array(2).fill([50, 'a bug of kube-proxy-wrapper itself: a']),
+    );
+    expect(lines[0]?.err).toMatchObject({ type: 'TypeError' });
   });
 });
