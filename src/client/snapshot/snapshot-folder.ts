@@ -195,7 +195,8 @@ export class SnapshotFolder {
       if (file === undefined) continue;
       // Its time of modification says when its state was written.
       const isOrphan = name.endsWith('.tmp') && Date.now() - file.ctimeMs > ORPHAN_MS;
-      if (isOrphan) await rm(path, { force: true });
+      // On a disk that has become read-only it stays, and the snapshots can be read.
+      if (isOrphan) await rm(path, { force: true }).catch(() => undefined);
       else if (isCounted(name) && file.isFile()) files.set(name, file);
     }
     this.#files = files;

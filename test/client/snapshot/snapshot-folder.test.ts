@@ -419,6 +419,15 @@ describe('the disk', () => {
     expect(await files()).toEqual([expect.stringMatching(/^services-[0-9a-f]{16}\.snapshot$/)]);
   });
 
+  // As on a disk that has become read-only after a write that failed: the file cannot be removed either.
+  test('are read beside such a file that stays', async () => {
+    await leave();
+    await mkdir(join(folder, 'x.snapshot.1-1.tmp'));
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000);
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
+    expect(lines).toEqual([]);
+  });
+
   // Of the other queries one has not changed, and one comes from disk while the API server is unreachable.
   test('whose folder has gone is made with the next write of any query, and filled with the state of all', async () => {
     const { snapshots, states } = start({}, [
