@@ -142,7 +142,8 @@ function relayLines({ checks, upstream }: NodeReading): StatusLine[] {
   const { isRelay, hasRelays, relayFailure } = upstream;
   const isMistaken = checks.some(({ name, degraded }) => name === RELAYS && degraded !== undefined);
   if (isRelay || !hasRelays || isMistaken) return [];
-  const next = 'a node returns to its relay within two minutes, once that can be used';
+  const next =
+    'once its relay can be used, a node returns within two minutes, or 20 if it has left it often';
   return [warningLine('relay', WITHOUT_RELAY, next, relayFailure)];
 }
 

@@ -287,7 +287,11 @@ export class Failover implements ServerAccess {
     this.#relayFailures.set(server.href, err);
     if (!isNews) return;
     const fields = { server: addressOf(server), err };
-    this.#options.logger.warn(fields, 'an API server is still used instead of a relay');
+    const inUse =
+      this.relaySince === undefined
+        ? 'an API server is still used instead of a relay'
+        : 'another relay is still used';
+    this.#options.logger.warn(fields, inUse);
   }
 
   #onSwitch(): void {

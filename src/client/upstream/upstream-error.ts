@@ -26,8 +26,12 @@ const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_AUTHORITY,
 };
 
-/** The cause of an error of the network or of TLS, by its innermost code. */
+/** The cause of an error of the network or of TLS, by its innermost code; the HTTP status, if there is an answer. */
 export function describeCause(error: unknown): string {
+  if (error instanceof WrapperError) {
+    if (error.status !== undefined) return `HTTP ${error.status.code}`;
+    if (error.cause !== undefined) return describeCause(error.cause);
+  }
   const { code, message } = innermost(error);
   const text =
     code === 'ERR_TLS_CERT_ALTNAME_INVALID'

@@ -41,13 +41,16 @@ export function selectRelays(
   if (!policy.managed) return { addresses: [], problem: withoutPolicy(service, policy.reason) };
   topology.lookUpNodes(service, policy, groups);
   const decision = topology.decide(service, groups, policy);
+  if (decision === undefined) {
+    return { addresses: [], problem: withoutPolicy(service, 'service-too-large') };
+  }
   let at = 0;
   const found: { address: Address; rank: number; hash: string }[] = [];
   for (const { ports, endpoints } of full) {
     const port = portOf(ports);
     for (const { addresses, state } of endpoints) {
       const [host] = addresses;
-      if (decision?.keep[at++] !== 1 || host === undefined || port === 0) continue;
+      if (decision.keep[at++] !== 1 || host === undefined || port === 0) continue;
       found.push({
         address: { host, port },
         rank: RANK[state],

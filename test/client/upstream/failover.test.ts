@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { writeServingFiles } from '../../../harness/certificates.ts';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import { Failover, type FailoverOptions } from '../../../src/client/upstream/failover.ts';
+import { WrapperError } from '../../../src/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
@@ -322,6 +323,35 @@ describe('the API server in use', () => {
       ['a relay is used again', undefined],
     ]);
     expect(of.relayFailure).toBeUndefined();
+  });
+
+  // A relay that has lost its power, while the next one serves: "an API server is still used", on each node.
+  test('is not logged again for the cause of the switch, and the log says what is used', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const { logger, lines } = recordingLogger();
+    const cause = new Error('no connection within 2 s');
+    const failures = [
+      new WrapperError('Unreachable', 'the relay at c:6443 is unreachable', { cause }),
+      new WrapperError('Refused', 'the API server refused GET', {
+        status: { code: 503, reason: '' },
+      }),
+      new WrapperError('Refused', 'the API server refused GET', {
+        status: { code: 503, reason: '' },
+      }),
+    ];
+    const tried: number[] = [];
+    const tryServer = async () => {
+      tried.push(0);
+      throw failures.shift() ?? cause;
+    };
+    const relays = { servers: [C, new URL('https://d:1')], caFile };
+    const of = failoverOf([], { logger, relays, returnMs: 5, tryServer });
+    of.report(C, performance.now(), 'unreachable', cause.message);
+    await eventually(() => tried.length >= 3, true);
+    expect(lines.slice(0, 2).map(({ msg, err }) => [msg, err])).toEqual([
+      ['another relay is used', cause.message],
+      ['another relay is still used', 'HTTP 503'],
+    ]);
   });
 
   test('is logged once for each of several relays that fail for ever', async () => {

@@ -42,13 +42,12 @@ function endpointsOf(relays: readonly Relay[], ports = [{ key: 'TCP/https', numb
         publishedNotReady: false,
       })),
   })) as never;
+  const indexes = new Map(relays.map(({ ip }, index) => [ip, index]));
   const groups = full.map(({ endpoints }) => ({
     ports: ports.map(({ key }) => key),
     numbers: ports.map(({ number }) => number),
     endpoints,
-    addresses: endpoints.map(({ addresses: [ip = ''] }) =>
-      relays.findIndex((each) => each.ip === ip),
-    ),
+    addresses: endpoints.map(({ addresses: [ip = ''] }) => indexes.get(ip) ?? -1),
   }));
   return { service: 'ns/relay', groups, full } satisfies RelayEndpoints;
 }
@@ -133,6 +132,18 @@ describe('the port of a relay', () => {
     ['is not known if it has no number', [{ key: 'TCP/https', number: 0 }], []],
   ])('%s', (_, ports, expected) => {
     expect(addresses(topologyOf(['*']), one(ports))).toEqual(expected);
+  });
+});
+
+test('of a Service that is too large there are none, and the cause is named', () => {
+  const many = Array.from({ length: 100_001 }, (_, n) => ({
+    ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
+    node: 'n1',
+    state: 'ready' as const,
+  }));
+  expect(selectRelays(topologyOf(['*']), endpointsOf(many))).toEqual({
+    addresses: [],
+    problem: 'the Service ns/relay has no policy that selects relays (service-too-large)',
   });
 });
 
