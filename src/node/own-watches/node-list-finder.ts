@@ -21,6 +21,7 @@ const DISK_POLL_MS = 1_000;
 const DISK_MS = 30_000;
 /** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
 const LOOKUP_MS = 5_000;
+const UNASKED = { error: 'the API server does not answer', isUnasked: true };
 const CONSEQUENCE =
   'looking up Nodes failed and is repeated: until then the zone in EndpointSlices counts for nodes outside this zone';
 
@@ -99,7 +100,7 @@ export class NodeListFinder implements NodeFinder {
     try {
       const { condition } = this.#context.upstream.serverState;
       // All queries wait for it together, and it is in the log.
-      if (condition.name !== 'reachable') return { error: 'the API server does not answer' };
+      if (condition.name !== 'reachable') return UNASKED;
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LOOKUP_MS)]);
       const queries = names.map(byName);
       if (hostnames.length > 0) queries.push(byHostname(hostnames));

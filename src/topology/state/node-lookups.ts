@@ -9,7 +9,8 @@ import { LookupWait } from './lookup-wait.ts';
  */
 export type FoundNodes = (
   | { readonly zones: ReadonlyMap<string, string> }
-  | { readonly error: string }
+  /** `isUnasked`: no request was sent. */
+  | { readonly error: string; readonly isUnasked?: boolean }
 ) & { readonly remembered?: ReadonlyMap<string, string> | undefined };
 
 export interface NodeRequest {
@@ -56,8 +57,8 @@ interface Lookup {
   isElsewhere: boolean;
   /** It was not found by its label kubernetes.io/hostname, or cannot be. */
   isByName: boolean;
-  /** Whether a Service has needed it since its last answer. */
-  isNeeded: boolean;
+  /** How many further answers have come since it was needed last. */
+  unneeded: number;
   intervalMs: number;
   dueAt: number;
 }
@@ -75,8 +76,10 @@ const ROUNDS = { burst: 8, refillMs: 2_500 };
  * name it costs as much as {@link MOST_NAMES} together, so it is done as rarely.
  */
 const AGAIN = { firstMs: 1_000, maxMs: 3_600_000, byNameMs: MOST_NAMES * 3_600_000 };
-/** After a failure, each time twice as late, in milliseconds. */
+/** After a failure, each time twice as late, in milliseconds; always the first, if no request was sent. */
 const FAILED = { firstMs: 1_000, maxMs: 30_000 };
+/** A Node is dropped at so many answers that nobody has needed. The relays of a node look a second later. */
+const UNNEEDED = 2;
 
 /**
  * The Nodes that the field `zone` of an endpoint puts into this node's zone, and that are not in the node set of the
@@ -90,7 +93,7 @@ const FAILED = { firstMs: 1_000, maxMs: 30_000 };
  *      ▲                │  ▲                │  └─────┘ by name: after 100 h
  *      │                └──┘                │
  *      │    not found by hostname,          │
- *      │    next by name                    │ no Service needs it any more: with the next answer
+ *      │    next by name                    │ no Service needs it any more: two answers later
  *      └────────────────────────────────────┘
  *   any of them: forget(), because the node entered or left the zone's node set ──▶ absent
  * ```
@@ -166,12 +169,16 @@ export class NodeLookups {
   /**
    * A Service of this Namespace needs a Node. It is looked up a moment later, together with others. Returns whether
    * there is room: a name that no Node can have needs none.
+   *
+   * @param mayAdd false: there was no room for another Node of the same Service
    */
-  request(node: string, namespace: string): boolean {
+  request(node: string, namespace: string, mayAdd = true): boolean {
     const requested = this.#lookups.get(node);
     if (requested !== undefined) this.#need(requested);
     const isKnown = requested !== undefined || this.#options.finder.known !== undefined;
-    if (isKnown || !isSubdomain(node)) return true;
+    if (isKnown) return true;
+    if (!mayAdd) return false;
+    if (!isSubdomain(node)) return true;
     if (this.#unknownCount >= MAX_UNKNOWN && !this.#makeRoom(namespace)) return false;
     const lookup: Lookup = {
       node,
@@ -181,7 +188,7 @@ export class NodeLookups {
       isAnswered: false,
       isElsewhere: false,
       isByName: !isLabelValue(node),
-      isNeeded: true,
+      unneeded: 0,
       intervalMs: AGAIN.firstMs / 2,
       dueAt: this.#now,
     };
@@ -193,7 +200,7 @@ export class NodeLookups {
 
   /** A Node that was elsewhere, and would be in the new zone of this node, was relabelled: the node set lacks it. */
   #need(lookup: Lookup): void {
-    lookup.isNeeded = true;
+    lookup.unneeded = 0;
     if (!lookup.isElsewhere || this.isElsewhere(lookup.node)) return;
     lookup.isElsewhere = false;
     lookup.dueAt = this.#now;
@@ -269,17 +276,18 @@ export class NodeLookups {
     if (this.#isClosed) return;
     this.#wait.answered();
     const remembered = this.#remember(found.remembered ?? this.#remembered);
-    if ('error' in found) this.#onFailed(found.error);
+    if ('error' in found) this.#onFailed(found.error, found.isUnasked);
     const answered = 'error' in found ? [] : this.#onZones(names, together, found.zones);
     this.#options.onNodes([...remembered, ...answered].map(nameOf));
-    for (const lookup of answered) if (!lookup.isNeeded) this.#drop(lookup);
+    for (const lookup of answered) if (lookup.unneeded >= UNNEEDED) this.#drop(lookup);
     this.#isBusy = false;
     this.#arm();
   }
 
-  #onFailed(error: string): void {
+  #onFailed(error: string, isUnasked = false): void {
     this.#error = error;
-    this.#retryAt = this.#now + Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
+    const factor = isUnasked ? 1 : 2 ** this.#failures++;
+    this.#retryAt = this.#now + Math.min(FAILED.firstMs * factor, FAILED.maxMs);
   }
 
   /**
@@ -304,7 +312,7 @@ export class NodeLookups {
         lookup.dueAt = this.#now;
         return false;
       }
-      lookup.isNeeded = !isAnswered;
+      if (isAnswered) lookup.unneeded++;
       return this.#answer(lookup, zone) || isAnswered;
     });
   }

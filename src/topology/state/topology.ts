@@ -269,7 +269,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     const namespace = service.slice(0, service.indexOf('/'));
     let hasRoom = true;
     for (const node of this.#matcher.namedByField(groups)) {
-      if (!this.lookups.request(node, namespace)) hasRoom = false;
+      if (!this.lookups.request(node, namespace, hasRoom)) hasRoom = false;
     }
     if (!hasRoom) this.#options.nodeFinder.onTooMany(namespace);
   }

@@ -50,7 +50,7 @@ test('a slow disk is waited for while the API server does not answer, which is l
   disk.resolve();
   await eventually(
     () => found,
-    [{ error: 'the API server does not answer', remembered: new Map() }],
+    [{ error: 'the API server does not answer', isUnasked: true, remembered: new Map() }],
   );
 });
 
@@ -62,7 +62,11 @@ test('a disk that never answers ends the wait of a node that is cut off after ha
   await jest.advanceTimersByTimeAsync(29_500);
   expect(found).toEqual([]);
   await jest.advanceTimersByTimeAsync(1_000);
-  const nothing = { error: 'the API server does not answer', remembered: new Map() };
+  const nothing = {
+    error: 'the API server does not answer',
+    isUnasked: true,
+    remembered: new Map(),
+  };
   expect(found).toEqual([nothing]);
   find();
   await jest.advanceTimersByTimeAsync(0);

@@ -128,12 +128,43 @@ describe('a Node is looked up again', () => {
     need(['a']);
     found({ a: 'z2' });
     needed.clear();
-    clock.pass(1_000);
-    found({ a: 'z2' });
+    for (const seconds of [1, 2]) {
+      clock.pass(1_000 * seconds);
+      found({ a: 'z2' });
+    }
     clock.pass(HOUR_MS);
-    expect([requests.length, lookups.zoneOf('a'), clock.waiting]).toEqual([2, undefined, 0]);
+    expect([requests.length, lookups.zoneOf('a'), clock.waiting]).toEqual([3, undefined, 0]);
     need(['a']);
-    expect(requests).toHaveLength(3);
+    expect(requests).toHaveLength(4);
+  });
+
+  // Relays are selected a second later. On a node that is switched off no view needs it: it was dropped with each
+  // answer, looked up anew, and its relay was used and left again and again.
+  test('as long as somebody needs it between two answers', () => {
+    need(['a']);
+    found({ a: 'z2' });
+    needed.clear();
+    for (const seconds of [1, 2, 4, 8, 16]) {
+      clock.pass(1_000 * seconds);
+      found({ a: 'z2' });
+      expect(lookups.isElsewhere('a')).toBe(true);
+      lookups.request('a', 'default');
+    }
+    expect(requests).toHaveLength(6);
+  });
+
+  // After an outage of minutes, an endpoint of another zone was kept for half a minute.
+  test('within 3 s after an outage, however long that was', () => {
+    need(['a']);
+    const error = 'the API server does not answer';
+    for (let n = 0; n < 100; n++) {
+      answer({ error, isUnasked: true });
+      const before = requests.length;
+      clock.pass(2_500);
+      expect(requests).toHaveLength(before + 1);
+    }
+    found({ a: 'z2' });
+    expect(lookups.isElsewhere('a')).toBe(true);
   });
 
   test('not after close(), and an answer has no effect then', () => {
@@ -146,6 +177,17 @@ describe('a Node is looked up again', () => {
 });
 
 describe('many Nodes', () => {
+  // For each of 96,000 names of one Service that had no room, all Namespaces were counted.
+  test('of one Service are not added once one of them has no room', () => {
+    need(['a']);
+    expect(lookups.request('b', 'other', false)).toBe(false);
+    expect(['a', 'No Node'].map((node) => lookups.request(node, 'other', false))).toEqual([
+      true,
+      false,
+    ]);
+    expect(lookups.request('b', 'other')).toBe(true);
+  });
+
   test('are looked up together by hostname, and by name only those that are not found so', () => {
     const many = names('n', 6);
     need(many);
