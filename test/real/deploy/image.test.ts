@@ -45,6 +45,13 @@ function copiedSources(): string[] {
 }
 
 describe('the Dockerfile', () => {
+  // The page had the command of before the file was moved.
+  test('is the one that the page for an installation builds', () => {
+    const [, file = ''] =
+      /docker buildx build .*? -f (\S+)/s.exec(readText('docs/deployment.md')) ?? [];
+    expect(readText(file)).toContain('ENTRYPOINT');
+  });
+
   test('is accepted by BuildKit without a warning', async () => {
     const read = async (text: string) =>
       await writeAside({ text }, async (file) => await runCommand(tools.dockerfile, [file]));
