@@ -288,8 +288,8 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** A collection that does not exist counts as empty. */
   #showNothing(): void {
-    this.#watchOpened();
     this.#replace([], '0', this.#objects.encoding);
+    this.#watchOpened();
   }
 
   /** Uses the state of the API server. */
@@ -467,7 +467,7 @@ export class Reflector<Facts extends ObjectMeta> {
       await this.#waitAfter(thrown, attempt, signal);
     } catch (error) {
       // Else the handler has failed, of a collection that does not exist.
-      if (!signal.aborted) await this.#settle(error, attempt, signal);
+      if (!signal.aborted) await this.#waitAfter(error, attempt, signal).catch(() => undefined);
     }
   }
 
