@@ -415,7 +415,7 @@ export class Reflector<Facts extends ObjectMeta> {
       return undefined;
     } catch (thrown) {
       const error = WrapperError.from(thrown, 'Unreachable');
-      // At a relay an older object shows another history: a list is next, which leaves the relay.
+      // At a relay an older object shows another history: a list is next, at which kube-proxy's queries leave it.
       if (state === 'newest' || isRelay || endOf(error) !== 'behind') return error;
       this.#position = position.lagging(this.#position, now);
       return this.#checkHistory(signal);

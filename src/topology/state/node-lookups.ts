@@ -170,7 +170,7 @@ export class NodeLookups {
    * A Service of this Namespace needs a Node. It is looked up a moment later, together with others. Returns whether
    * there is room: a name that no Node can have needs none.
    *
-   * @param mayAdd false: there was no room for another Node of the same Service
+   * @param mayAdd false: there was no room for another Node of the same Service, so there is none for a new name
    */
   request(node: string, namespace: string, mayAdd = true): boolean {
     const requested = this.#lookups.get(node);
@@ -248,7 +248,6 @@ export class NodeLookups {
       this.#arm();
       return;
     }
-    this.#rounds.take();
     const { finder, version } = this.#options;
     const request = {
       names: names.map(nameOf),
@@ -276,6 +275,7 @@ export class NodeLookups {
     if (this.#isClosed) return;
     this.#wait.answered();
     const remembered = this.#remember(found.remembered ?? this.#remembered);
+    if (!('error' in found && found.isUnasked === true)) this.#rounds.take();
     if ('error' in found) this.#onFailed(found.error, found.isUnasked);
     const answered = 'error' in found ? [] : this.#onZones(names, together, found.zones);
     this.#options.onNodes([...remembered, ...answered].map(nameOf));
