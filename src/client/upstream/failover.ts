@@ -283,7 +283,8 @@ export class Failover implements ServerAccess {
 
   /** What is wrong may be something else than at the switch, which the log has. */
   #relayFailed(server: URL, err: string): void {
-    const isNews = err !== this.#relayFailures.get(server.href);
+    // Of a status, the switch has the number alone.
+    const isNews = !err.startsWith(this.#relayFailures.get(server.href) || '\n');
     this.#relayFailures.set(server.href, err);
     if (!isNews) return;
     const fields = { server: addressOf(server), err };

@@ -26,10 +26,12 @@ const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_AUTHORITY,
 };
 
-/** The cause of an error of the network or of TLS, by its innermost code; the HTTP status, if there is an answer. */
+/** The cause of an error of the network or of TLS, by its innermost code; or the HTTP status and its message. */
 export function describeCause(error: unknown): string {
   if (error instanceof WrapperError) {
-    if (error.status !== undefined) return `HTTP ${error.status.code}`;
+    const { status } = error;
+    if (status !== undefined)
+      return [`HTTP ${status.code}`, status.message ?? []].flat().join(': ');
     if (error.cause !== undefined) return describeCause(error.cause);
   }
   const { code, message } = innermost(error);

@@ -325,34 +325,33 @@ describe('the API server in use', () => {
     expect(of.relayFailure).toBeUndefined();
   });
 
+  const refused = (message: string) =>
+    new WrapperError('Refused', 'refused', { status: { code: 503, reason: '', message } });
+
   // A relay that has lost its power, while the next one serves: "an API server is still used", on each node.
-  test('is not logged again for the cause of the switch, and the log says what is used', async () => {
-    const { caFile } = await writeServingFiles(useFolder());
-    const { logger, lines } = recordingLogger();
-    const cause = new Error('no connection within 2 s');
-    const failures = [
-      new WrapperError('Unreachable', 'the relay at c:6443 is unreachable', { cause }),
-      new WrapperError('Refused', 'the API server refused GET', {
-        status: { code: 503, reason: '' },
-      }),
-      new WrapperError('Refused', 'the API server refused GET', {
-        status: { code: 503, reason: '' },
-      }),
-    ];
-    const tried: number[] = [];
-    const tryServer = async () => {
-      tried.push(0);
-      throw failures.shift() ?? cause;
-    };
-    const relays = { servers: [C, new URL('https://d:1')], caFile };
-    const of = failoverOf([], { logger, relays, returnMs: 5, tryServer });
-    of.report(C, performance.now(), 'unreachable', cause.message);
-    await eventually(() => tried.length >= 3, true);
-    expect(lines.slice(0, 2).map(({ msg, err }) => [msg, err])).toEqual([
-      ['another relay is used', cause.message],
-      ['another relay is still used', 'HTTP 503'],
-    ]);
-  });
+  test.each([
+    ['no connection', new WrapperError('Unreachable', 'x', { cause: new Error('no connection') })],
+    ['HTTP 503', refused('it receives no changes')],
+  ])(
+    'is not logged again for the cause of the switch (%s), and the log says what is used',
+    async (err, failure) => {
+      const { caFile } = await writeServingFiles(useFolder());
+      const { logger, lines } = recordingLogger();
+      const failures = [failure, failure, refused('it is full'), refused('it is full')];
+      const tryServer = async () => {
+        throw failures.shift() ?? refused('it is full');
+      };
+      const relays = { servers: [C, new URL('https://d:1')], caFile };
+      const of = failoverOf([], { logger, relays, returnMs: 5, tryServer });
+      of.report(C, performance.now(), 'unreachable', err);
+      await eventually(() => failures.length, 0);
+      expect(lines.slice(0, 2).map(({ msg, err }) => [msg, err])).toEqual([
+        ['another relay is used', err],
+        ['another relay is still used', 'HTTP 503: it is full'],
+      ]);
+      expect(of.relayFailure).toBe('HTTP 503: it is full');
+    },
+  );
 
   test('is logged once for each of several relays that fail for ever', async () => {
     const { caFile } = await writeServingFiles(useFolder());
