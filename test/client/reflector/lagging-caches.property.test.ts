@@ -104,6 +104,21 @@ async function move({ simulation }: Caches, address: string): Promise<void> {
   await simulation.pass(20_000);
 }
 
+/** Reflectors that watch at a relay now, which has listed at a version, with an object of another one. */
+async function moveToRelay(version: number, changedAt: number): Promise<Simulation> {
+  const { simulation } = await useLag();
+  const { server } = simulation;
+  server.fault = ({ verb, version: asked }) => {
+    if (verb === 'watch') return { status: 200, body: { lines: [], end: 'open' } };
+    return asked === null ? refusal(400) : list(version, [object(changedAt)]);
+  };
+  server.isRelay = true;
+  server.address = 'relay';
+  server.requests.splice(0);
+  server.cut();
+  return simulation;
+}
+
 describe('a cache that lags behind a version that etcd has reached', () => {
   test('leads to no list, and is asked once for each version', async () => {
     const caches = await useLag();
@@ -151,18 +166,7 @@ describe('a cache that lags behind a version that etcd has reached', () => {
   });
 
   test('asks no relay for the newest state, which none has', async () => {
-    const caches = await useLag();
-    const { simulation } = caches;
-    const { server } = simulation;
-    server.fault = ({ verb, version }) => {
-      if (verb === 'watch') return { status: 200, body: { lines: [], end: 'open' } };
-      if (version === null) return refusal(400);
-      return list(1000, [object(10)]);
-    };
-    server.isRelay = true;
-    server.address = 'relay';
-    server.requests.splice(0);
-    server.cut();
+    const simulation = await moveToRelay(1000, 10);
     await simulation.pass(20_000);
     expect(simulation.sentBy(0).filter(({ version }) => version === null)).toEqual([]);
     expect(simulation.reflectors.every(({ status }) => status.connected)).toBe(true);
@@ -170,18 +174,7 @@ describe('a cache that lags behind a version that etcd has reached', () => {
 
   // Each node asked it twice a second for each query, for 30 s.
   test('asks a relay that has another history once, and then for a list', async () => {
-    const caches = await useLag();
-    const { simulation } = caches;
-    const { server } = simulation;
-    server.fault = ({ verb, version }) => {
-      if (verb === 'watch') return { status: 200, body: { lines: [], end: 'open' } };
-      if (version === null) return refusal(400);
-      return list(2000, [object(5)]);
-    };
-    server.isRelay = true;
-    server.address = 'relay';
-    server.requests.splice(0);
-    server.cut();
+    const simulation = await moveToRelay(2000, 5);
     await simulation.pass(500);
     const verbs = simulation.sentBy(0).map(({ verb }) => verb);
     expect(verbs.slice(0, 3)).toEqual(['watch', 'check', 'list']);
