@@ -119,5 +119,9 @@ test('the API server no longer has the version from which the wrapper would resu
   const { wrapper: user } = testUsers;
   const lists = () => plane.requests({ user, verb: 'list', resource: 'endpointslices', since });
   // The kernels may be right before it: the changes of some histories change nothing for this node.
-  await poll(lists, ({ length }) => length > 0, { timeoutMs: 60_000, what: 'a list of slices' });
+  const { value } = await poll(lists, ({ length }) => length > 0, {
+    timeoutMs: 60_000,
+    what: 'a list of slices',
+  });
+  expect(value.length).toBeGreaterThan(0);
 });
