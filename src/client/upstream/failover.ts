@@ -283,16 +283,17 @@ export class Failover implements ServerAccess {
 
   /** What is wrong may be something else than at the switch, which the log has. */
   #relayFailed(server: URL, err: string): void {
-    // Of a status, the switch has the number alone.
-    const isNews = !err.startsWith(this.#relayFailures.get(server.href) || '\n');
+    const known = this.#relayFailures.get(server.href) ?? '';
+    // The switch knows the number of a status, and not its message.
+    const isNews = known === '' || !err.startsWith(known);
     this.#relayFailures.set(server.href, err);
     if (!isNews) return;
     const fields = { server: addressOf(server), err };
-    const inUse =
+    const text =
       this.relaySince === undefined
         ? 'an API server is still used instead of a relay'
         : 'another relay is still used';
-    this.#options.logger.warn(fields, inUse);
+    this.#options.logger.warn(fields, text);
   }
 
   #onSwitch(): void {

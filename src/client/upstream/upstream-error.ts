@@ -29,10 +29,10 @@ const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
 /** The cause of an error of the network or of TLS, by its innermost code; or the HTTP status and its message. */
 export function describeCause(error: unknown): string {
   if (error instanceof WrapperError) {
-    const { status } = error;
-    if (status !== undefined)
-      return [`HTTP ${status.code}`, status.message ?? []].flat().join(': ');
-    if (error.cause !== undefined) return describeCause(error.cause);
+    const { status, cause } = error;
+    if (status?.message !== undefined) return `HTTP ${status.code}: ${status.message}`;
+    if (status !== undefined) return `HTTP ${status.code}`;
+    if (cause !== undefined) return describeCause(cause);
   }
   const { code, message } = innermost(error);
   const text =
