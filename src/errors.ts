@@ -116,3 +116,8 @@ export class WrapperError extends Error {
     return new WrapperError(code, messageOf(error), { cause: error });
   }
 }
+
+/** What the log says of an error that is a bug of this program, and what follows from it. */
+export function bugText(consequence: string): string {
+  return `a bug of kube-proxy-wrapper itself: ${consequence}; please report it`;
+}

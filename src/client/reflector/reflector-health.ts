@@ -1,4 +1,4 @@
-import type { WrapperError } from '../../errors.ts';
+import { bugText, type WrapperError } from '../../errors.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { LimitedLog } from '../../util/limited-log.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
@@ -19,6 +19,7 @@ export interface HealthStatus {
   readonly staleMs: number;
 }
 
+const CONSEQUENCE = 'what is known remains, and the request is repeated';
 const NO_FAILURES = { failures: 0, error: undefined };
 
 /**
@@ -108,13 +109,11 @@ export class ReflectorHealth {
     const { message: err, code, offset } = error;
     if (code === 'Internal') {
       const fields = { collection: this.#collection, err: error.cause };
-      const text =
-        'a bug of kube-proxy-wrapper itself: what is known remains, and the request is repeated; please report it';
-      this.#log.write('error', fields, text);
+      this.#log.write('error', fields, bugText(CONSEQUENCE));
       return;
     }
-    const text = 'interrupted: what is known remains, and the request is repeated';
-    this.#log.warn({ collection: this.#collection, err, code, offset }, text);
+    const fields = { collection: this.#collection, err, code, offset };
+    this.#log.warn(fields, `interrupted: ${CONSEQUENCE}`);
   }
 
   #recovered(): void {

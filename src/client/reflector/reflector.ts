@@ -475,6 +475,8 @@ export class Reflector<Facts extends ObjectMeta> {
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
     const error = WrapperError.from(thrown, 'Unreachable');
     const end = this.#endOf(error, attempt);
+    // Before anything is counted, because the handler may fail.
+    if (end === 'absent') this.#showNothing();
     const untilNext = this.#failed(end, error, attempt);
     this.#move(end, error.status?.code);
     await untilNext(signal);
@@ -489,8 +491,6 @@ export class Reflector<Facts extends ObjectMeta> {
     error: WrapperError,
     attempt: Attempt,
   ): (signal: AbortSignal) => Promise<void> {
-    // First: it may fail itself.
-    if (end === 'absent') this.#showNothing();
     this.#relayLimit.failed(end, error);
     const waitMs = this.#backoff.failed(end, error);
     let failsAll = false;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { WrapperError } from '../../errors.ts';
+import { bugText, WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/objects/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
@@ -31,8 +31,7 @@ export interface SnapshotRestoreOptions {
 const SILENCE_MS = 10_000;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
-const BUG =
-  'a bug of kube-proxy-wrapper itself: the snapshot on disk is not used as a whole; please report it';
+const BUG = bugText('the snapshot on disk is not used as a whole');
 
 /**
  * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { bugText } from '../../errors.ts';
 import type { Encoding, OwnNodeFacts } from '../../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../../filter/objects/change.ts';
 import { messageOf } from '../../util/message-of.ts';
@@ -96,13 +97,12 @@ export class WriteAhead implements ChangeHandler<OwnNodeFacts> {
     try {
       this.#show([call]);
     } catch (err) {
-      const text =
-        'a bug of kube-proxy-wrapper itself: a change of the own Node may not be shown; please report it';
-      this.#options.logger.error({ err }, text);
+      const consequence = 'a change of the own Node may not be shown';
+      this.#options.logger.error({ err }, bugText(consequence));
     }
   }
 
-  /** Throws what the handler throws, which has the call nevertheless. */
+  /** Throws what the handler throws. The call is not repeated. */
   #show(calls: readonly Call[]): void {
     for (const { identity, run } of [...calls]) {
       this.#shown = identity;
