@@ -131,11 +131,11 @@ describe('a planned restart', () => {
       current = next;
     }
     await client.stop();
-    // The kernel completed these after the last poll of the old socket; see docs/architecture.md.
+    // The kernel completed these after the last poll of the old socket (docs/operations-node.md). How many those are is
+    // a matter of the scheduler; http-listener.test.ts has the ones that are pending before.
     const isLate = (failure: string) =>
-      /^new connection: (read|write|connect) ECONNRESET/.test(failure);
+      !MIGRATES && /^new connection: (read|write|connect) ECONNRESET/.test(failure);
     expect(client.seen.failures.filter((each) => !isLate(each))).toEqual([]);
-    expect(client.seen.failures.length).toBeLessThanOrEqual(MIGRATES ? 0 : 3);
     expect(client.seen.requests).toBeGreaterThan(200);
     expect(client.seen.watches).toBeGreaterThanOrEqual(10);
   }, 300_000);
