@@ -73,8 +73,6 @@ export class FaultFront {
   /** Requests that are not answered to the end. */
   readonly open = new Set<Exchange>();
   readonly sessions = new Set<ServerHttp2Session>();
-  /** Whether a client has ever spoken HTTP/2. */
-  isHttp2 = false;
   readonly #options: FrontOptions;
   readonly #server: Http2SecureServer;
   /** The last request of each connection of HTTP/1.1, by its port. */
@@ -114,6 +112,17 @@ export class FaultFront {
   /** When connections arrived, of performance.now(). */
   get connections(): readonly number[] {
     return this.#tcp?.accepted ?? [];
+  }
+
+  /**
+   * What the open requests are sent over, HTTP/1.1 if one of them is; without any, the last one. Connections of a time
+   * without HTTP/2 outlive it.
+   */
+  get protocol(): SeenRequest['protocol'] {
+    const open = [...this.open].map(({ seen }) => seen);
+    const spoken = open.length > 0 ? open : this.requests.slice(-1);
+    const isHttp2 = spoken.length > 0 && spoken.every(({ protocol }) => protocol === 'h2');
+    return isHttp2 ? 'h2' : 'http/1.1';
   }
 
   async start(): Promise<void> {
@@ -179,7 +188,6 @@ export class FaultFront {
   }
 
   #onSession(session: ServerHttp2Session): void {
-    this.isHttp2 = true;
     this.sessions.add(session);
     session.on('error', () => {});
     session.once('close', () => this.sessions.delete(session));

@@ -72,7 +72,7 @@ export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, mo
     if (['slow', 'cutAfter', 'corrupt'].includes(fault.kind)) front.cut();
     if (fault.kind !== 'dropOld') return active;
     return fault.directions.includes('toClient')
-      ? untilNoticed(active, BOUNDS.deadPeerMs[front.isHttp2 ? 'h2' : 'http/1.1'])
+      ? untilNoticed(active, BOUNDS.deadPeerMs[front.protocol])
       : { hits: active.hits, end: async () => await endByReset(active, front) };
   },
 }));

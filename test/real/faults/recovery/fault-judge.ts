@@ -22,7 +22,7 @@ export function judgeFault(stage: StageParts, fault: PlannedFault<HistoryTarget>
   clients.judge.mayMatchSelfOnly = kinds.some(({ room }) => room === 'status');
   const before = wrapper.usage();
   const struckAt = performance.now();
-  const protocol = front.isHttp2 ? 'h2' : 'http/1.1';
+  const { protocol } = front;
   let readiness: ReturnType<typeof watchReadiness> | undefined;
   let endedAt = 0;
   return {

@@ -85,7 +85,7 @@ async function startParts(
   }
   if (options.relays > 0) await restartBehindRelays(wrapper, relays.all, clients);
   // Kinds that only HTTP/2 has would hit nothing.
-  if (http2 && !front.isHttp2) throw new Error('the wrapper does not speak HTTP/2');
+  if (http2 && front.protocol !== 'h2') throw new Error('the wrapper does not speak HTTP/2');
   clients.settle();
   const parts: StageParts = { history, front, relays: relays.all, wrapper, clients };
   return {

@@ -31,7 +31,7 @@ export function judgeTraffic(
     ...judgeConnections(front.connections.filter(isRecent), {
       // Each relay has connections of its own.
       starts: starts.length + relays.length + relayStarts,
-      protocol: front.isHttp2 ? 'h2' : 'http/1.1',
+      protocol: front.protocol,
     }),
     ...judgeUsage({
       before,
