@@ -5,15 +5,15 @@ import {
   type Guarantee,
 } from '../support/guarantees/watch-guarantees.ts';
 import { type FollowOptions, follow } from '../support/recorder/follow.ts';
-import { type Generation, toClientRecords } from '../support/recorder/read-records.ts';
+import { toClientRecord } from '../support/recorder/read-records.ts';
 import { type RecordedObject, toRecord, toWritten } from '../support/recorder/written-object.ts';
 import type { WrittenRecord } from '../support/recorder/written-record.ts';
 
-/** One answer of a wrapper: a list, or the lines of a watch, and when it began. */
+/** One answer of a wrapper: a list, or the lines of a watch, and which process gave it. */
 interface Answer {
   readonly list?: string;
   readonly lines?: readonly string[];
-  readonly answered?: number;
+  readonly process?: string;
 }
 
 function slice(name: string, version: number, address: string): RecordedObject {
@@ -56,15 +56,15 @@ async function record(
     if (done === true) stopped.abort();
     return {
       status: 200,
-      answered: answer.answered ?? 0,
+      process: answer.process ?? 'first',
       text: async () => answer.list ?? '',
       batches: async function* () {
         yield answer.lines ?? [];
       },
     };
   };
-  const receive = (each: Parameters<typeof toRecord>[0], answered: number): void => {
-    if (!stopped.signal.aborted) records.push({ ...toRecord(each), answered });
+  const receive = (each: Parameters<typeof toRecord>[0], process: string): void => {
+    if (!stopped.signal.aborted) records.push({ ...toRecord(each), process });
   };
   const options = { mode, url: 'http://127.0.0.1/slices', pauseMs: 0 };
   await follow<RecordedObject>(options, { receive }, stopped.signal, send);
@@ -76,17 +76,11 @@ async function violated(
   answers: readonly Answer[],
   mode?: FollowOptions['mode'],
 ): Promise<Guarantee[]> {
-  const generations: Generation[] = [
-    { log: 'process 1', start: 0, end: 10_000 },
-    { log: 'process 2', start: 10_000, end: undefined },
-  ];
   const clients = new Map([
     ['steady', await record([first, { lines }])],
     ['second', await record(answers, mode)],
   ]);
-  const read = [...clients].map(
-    ([name, each]) => [name, toClientRecords(each, generations)] as const,
-  );
+  const read = [...clients].map(([name, each]) => [name, each.map(toClientRecord)] as const);
   const found = checkGuarantees(new Map(read), [atom]);
   return [...new Set(found.map(({ guarantee }) => guarantee))];
 }
@@ -108,7 +102,7 @@ describe('recording clients and the validator', () => {
   });
 
   test('find that it is not resumable when a version of an earlier process is accepted', async () => {
-    const next = { lines: [bookmark(600)], answered: 20_000 };
+    const next = { lines: [bookmark(600)], process: 'second' };
     expect(await violated([first, { lines }, next])).toContain('resumable');
   });
 

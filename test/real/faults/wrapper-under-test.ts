@@ -49,10 +49,6 @@ export interface Place {
 export interface Run {
   /** Of performance.now(). */
   readonly startedAt: number;
-  /** Milliseconds since the epoch. */
-  readonly start: number;
-  /** Undefined: it runs. */
-  end: number | undefined;
 }
 
 /** What a process has used. */
@@ -68,6 +64,8 @@ export interface Usage {
 
 /** Shifts the clock of the process. */
 const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
+/** Lets recorders tell which process has answered. */
+const NAMED_PROCESS = new URL('named-process.ts', import.meta.url).href;
 const SET_VIEW_BOUNDS = new URL('../../../harness/node/view-bounds.ts', import.meta.url).href;
 const HANDOVER_SECONDS = 60;
 /** The soft limit of descriptors where none is meant. Each machine allows that much. */
@@ -118,6 +116,8 @@ export class WrapperUnderTest {
       '--import',
       SHIFTED_CLOCK,
       '--import',
+      NAMED_PROCESS,
+      '--import',
       SET_VIEW_BOUNDS,
       PROGRAM,
       ...runArgs({
@@ -131,8 +131,7 @@ export class WrapperUnderTest {
   }
 
   start(): void {
-    const run: Run = { startedAt: performance.now(), start: Date.now(), end: undefined };
-    this.runs.push(run);
+    this.runs.push({ startedAt: performance.now() });
     const [command = '', ...args] = this.#command;
     this.#process = this.#place.start({
       name: 'wrapper',
@@ -143,9 +142,6 @@ export class WrapperUnderTest {
         KPW_TEST_CLOCK_FILE: this.#clockFile,
         KPW_TEST_VIEW_BOUNDS: JSON.stringify(this.#options.viewBounds ?? null),
       },
-    });
-    void this.#process.exited.then(() => {
-      run.end = Date.now();
     });
   }
 

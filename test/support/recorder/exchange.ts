@@ -3,11 +3,14 @@ import { get as getOverTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** With what a process of a test names itself. */
+export const PROCESS_HEADER = 'kpw-test-process';
+
 /** A response whose headers have arrived. */
 export interface ReceivedResponse {
   readonly status: number;
-  /** When the headers arrived, in milliseconds since the epoch. */
-  readonly answered: number;
+  /** The process that answered, if it says so; see test/real/faults/named-process.ts. */
+  readonly process: string;
   /** The complete lines of the body, those together that arrived together. Throws if the connection breaks. */
   batches(): AsyncIterable<readonly string[]>;
   /** The whole body. Throws if the connection breaks. */
@@ -41,7 +44,7 @@ export async function sendRequest(
   });
   return {
     status: response.statusCode ?? 0,
-    answered: Date.now(),
+    process: String(response.headers[PROCESS_HEADER] ?? ''),
     batches: () => batchesOf(response, slowMs),
     text: async () => await text(response),
   };

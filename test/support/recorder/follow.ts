@@ -26,8 +26,8 @@ export interface ReceivedObject {
 
 /** Gets what a client receives. */
 export interface Follower<T extends ReceivedObject> {
-  /** @param answered when the answer that it belongs to began, in milliseconds since the epoch */
-  receive(record: ReceivedRecord<T>, answered: number): void;
+  /** @param process the one that gave the answer */
+  receive(record: ReceivedRecord<T>, process: string): void;
   /** All that arrived together was received. */
   applied?(): void;
 }
@@ -63,7 +63,8 @@ class FollowingClient<T extends ReceivedObject> {
   readonly #send: typeof sendRequest;
   /** The version to resume from; undefined: it must list. */
   #version: string | undefined;
-  #answered = 0;
+  /** The one that gave the last answer. */
+  #process = '';
 
   constructor(
     options: FollowOptions,
@@ -186,7 +187,7 @@ class FollowingClient<T extends ReceivedObject> {
     const url = new URL(this.#options.url);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const response = await this.#send(url.href, this.#exchange);
-    this.#answered = response.answered;
+    this.#process = response.process;
     return response;
   }
 
@@ -200,7 +201,7 @@ class FollowingClient<T extends ReceivedObject> {
   }
 
   #receive(record: ReceivedRecord<T>): void {
-    this.#follower.receive(record, this.#answered);
+    this.#follower.receive(record, this.#process);
   }
 }
 

@@ -15,8 +15,8 @@ const { signal } = new AbortController();
 const configs = JSON.parse(process.argv[2] ?? '[]') as RecorderConfig[];
 for (const config of configs) {
   const out = createWriteStream(config.file, { flags: 'a' });
-  const receive = (record: Parameters<typeof toRecord>[0], answered: number): void => {
-    out.write(`${JSON.stringify({ ...toRecord(record), answered })}\n`);
+  const receive = (record: Parameters<typeof toRecord>[0], process: string): void => {
+    out.write(`${JSON.stringify({ ...toRecord(record), process })}\n`);
   };
   void follow<RecordedObject>(config, { receive }, signal);
 }

@@ -26,6 +26,6 @@ export type ReceivedRecord<T> =
 
 /** The same, as it is written. */
 export type WrittenRecord = ReceivedRecord<WrittenObject> & {
-  /** When the answer that it belongs to began, in milliseconds since the epoch. */
-  readonly answered: number;
+  /** The process that gave the answer that it belongs to. */
+  readonly process: string;
 };

@@ -4,12 +4,7 @@ import { poll } from '../../../../harness/poll.ts';
 import type { ManagedProcess } from '../../../../harness/process/managed-process.ts';
 import { type Atom, checkGuarantees } from '../../../support/guarantees/watch-guarantees.ts';
 import type { RecorderConfig } from '../../../support/recorder/main.ts';
-import {
-  type Generation,
-  readRecords,
-  stateAfter,
-  toClientRecords,
-} from '../../../support/recorder/read-records.ts';
+import { readRecords, stateAfter, toClientRecord } from '../../../support/recorder/read-records.ts';
 import { type RecordedObject, toWritten } from '../../../support/recorder/written-object.ts';
 
 /** What is asked, and as what clients; those with `near` reach the wrapper without the relay. */
@@ -64,16 +59,14 @@ export function startRecorders(
       for (const { url, clients } of queries) await settle(netns, url, clients, timeoutMs);
     },
     /** Checks all that was received for the six guarantees. */
-    check: (generations: readonly Generation[], atom: Atom) => {
+    check: (atom: Atom) => {
       const counts: Record<string, number> = {};
       const violations = queries.flatMap(({ query, clients }) => {
         const records = clients.map(({ name, file }) => [name, readRecords(file)] as const);
         for (const [, list] of records) {
           for (const { kind } of list) counts[kind] = (counts[kind] ?? 0) + 1;
         }
-        const read = records.map(
-          ([name, list]) => [name, toClientRecords(list, generations)] as const,
-        );
+        const read = records.map(([name, list]) => [name, list.map(toClientRecord)] as const);
         const atoms = query === 'endpoints' ? [] : [atom];
         return checkGuarantees(new Map(read), atoms);
       });
