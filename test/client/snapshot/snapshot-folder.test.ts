@@ -321,13 +321,13 @@ describe('the disk', () => {
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     const hanging = Promise.withResolvers<void>();
     jest.spyOn(await openFiles(), 'sync').mockReturnValue(hanging.promise);
-    const { snapshots, states } = start({}, ['a /x', 'b /x']);
+    const { snapshots, states } = start({}, ['a /x', 'b /x', 'c /x', 'd /x']);
     for (const state of states) state.update([change('web', 'new')], '8');
     const started = performance.now();
     for (const state of states) snapshots.writer.closeState(state);
     await snapshots.close();
-    // Once for both, and not for each.
-    expect(performance.now() - started).toBeLessThan(9_000);
+    // Once for all, and not for each.
+    expect(performance.now() - started).toBeLessThan(15_000);
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
     ]);
@@ -335,7 +335,7 @@ describe('the disk', () => {
   });
 
   test('that hangs at the start is reported after 2 s, until it works', async () => {
-    const queries = ['a /x', 'b /x'];
+    const queries = ['a /x', 'b /x', 'c /x', 'd /x'];
     const before = start({}, queries);
     for (const state of before.states) state.update([], '6');
     await before.snapshots.close();
@@ -344,9 +344,9 @@ describe('the disk', () => {
     const { snapshots, states } = start({}, queries);
     const started = performance.now();
     const loaded = states.map((state) => snapshots.load(state));
-    expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
-    // Once for both, and not for each.
-    expect(performance.now() - started).toBeLessThan(3_800);
+    expect(await Promise.all(loaded)).toEqual(queries.map(() => undefined));
+    // Once for all, and not for each.
+    expect(performance.now() - started).toBeLessThan(6_000);
     expect(snapshots.problem).toBe('the disk took more than 2 s');
     expect(states.map((state) => snapshots.wasRead(state))).toEqual(states.map(() => false));
     expect(lines).toHaveLength(1);
