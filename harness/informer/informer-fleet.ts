@@ -1,4 +1,5 @@
 import type { NodeNetns } from '../network/node-netns.ts';
+import { poll } from '../poll.ts';
 import type { Binaries } from '../process/binaries.ts';
 import { type Informers, type InformerVariant, startInformers } from './informer.ts';
 
@@ -26,16 +27,30 @@ export async function startInformerFleet(options: FleetOptions) {
       running = await start(options);
     },
     /** How clients that start now differ: not at all, if it is a client that is stuck, and not the wrapper. */
-    readAnew: async () => {
-      const fresh = await start(options);
-      try {
-        return await differences(options, fresh);
-      } finally {
-        await stop(fresh);
-      }
+    readAnew: async () => await differencesAnew(options),
+    /**
+     * Waits until clients that start now do not differ. What is right in the kernels may still be on its way here:
+     * kube-proxy does not show an endpoint that is not ready.
+     */
+    untilReadRight: async () => {
+      const what = 'new clients that equal the model';
+      await poll(
+        async () => await differencesAnew(options),
+        (found) => found === '',
+        { timeoutMs: 60_000, what },
+      );
     },
     stop: async () => await stop(running),
   };
+}
+
+async function differencesAnew(options: FleetOptions): Promise<string> {
+  const fresh = await start(options);
+  try {
+    return await differences(options, fresh);
+  } finally {
+    await stop(fresh);
+  }
 }
 
 async function start({ binaries, netns, processes }: FleetOptions): Promise<Informers[]> {

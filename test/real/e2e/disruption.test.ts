@@ -22,11 +22,7 @@ beforeAll(async () => {
 // wrapper has caught up, also those that no kube-proxy reads: they come back one by one after an outage.
 beforeEach(async () => {
   await stage.restartKubeProxies();
-  await poll(
-    () => stage.informers.readAnew(),
-    (differences) => differences === '',
-    { timeoutMs: 60_000, what: 'views that equal the model' },
-  );
+  await stage.informers.untilReadRight();
 });
 
 afterEach(async () => {
@@ -45,7 +41,7 @@ test('two kube-proxies follow many changes at once', async () => {
     await play(10);
     await stage.settleKernels();
   }
-  expect(await stage.informers.readAnew()).toBe('');
+  await stage.informers.untilReadRight();
 });
 
 test('the wrapper is killed and started again under load', async () => {
@@ -56,7 +52,7 @@ test('the wrapper is killed and started again under load', async () => {
   stage.wrapper.start();
   await load;
   await stage.settleKernels();
-  expect(await stage.informers.readAnew()).toBe('');
+  await stage.informers.untilReadRight();
 });
 
 test.each<[what: string, fail: () => unknown, mend: () => unknown]>([
