@@ -8,8 +8,8 @@
 #   finds the second Pod not yet available and asks for no other: the resync in the status counts the oldest Pod of each node,
 #   which is the old one. Any change of any Pod of the DaemonSet lets it go on.
 # Who meets it: node agents that are updated with maxSurge (network, storage, proxies), at the last nodes of a roll-out, when no
-#   other Pod changes any more. Old and new run side by side until somebody looks. Without minReadySeconds it does not happen: a
-#   readinessProbe with a successThreshold says the same. OpenKruise mended a hang of this kind in its own DaemonSet (kruise 1014).
+#   other Pod changes any more. Old and new run side by side until somebody looks. Without minReadySeconds it does not happen.
+#   OpenKruise mended a hang of this kind in its own DaemonSet (kruise 1014).
 # The first build takes some minutes.
 # Output, 2026-11-30:
 #   maxSurge 2, minReadySeconds 6, the new Pods ready at 0 s and 3 s
