@@ -124,8 +124,8 @@ function readyCondition({ status }: KubeObject) {
 }
 
 /**
- * How long a new Pod that hangs is watched, in milliseconds: longer than minReadySeconds, and than a slow machine takes
- * to make the Pod before end.
+ * How long a new Pod that hangs is watched, in milliseconds: longer than it takes to be ready, and than a slow machine
+ * takes to make the Pod before end.
  */
 export const HUNG_MS = 25_000;
 

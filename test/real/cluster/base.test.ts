@@ -213,7 +213,7 @@ kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template
     await says(/^3 of 3 nodes are well$/m);
   };
 
-  // The Pod before answers the HTTP probes of the next one, which counted as available after minReadySeconds.
+  // The Pod before answers the HTTP probes of the next one, which once counted as ready.
   describe('a roll-out to an API server that accepts all requests, and answers', () => {
     test.each(['nothing', 'no list of Services'] as const)(
       '%s stops with maxSurge at its first node, whose Pod before it serves, and goes back',

@@ -52,24 +52,6 @@ beforeAll(async () => {
   await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
 });
 
-/**
- * Waits until every Pod of the wrapper has been ready for its minReadySeconds. If an update begins before, the
- * controller of the DaemonSet may look too early, and not again: with maxSurge it counts the old Pods only
- * (docs/operations-node.md).
- */
-async function isAvailable(): Promise<void> {
-  await poll(
-    async () =>
-      (
-        await cluster.admin.get(
-          '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
-        )
-      ).status.numberAvailable,
-    (available) => available === cluster.nodes.length,
-    { timeoutMs: 180_000, intervalMs: 500, what: 'all Pods of the wrapper are available' },
-  );
-}
-
 async function install(components: readonly string[]): Promise<void> {
   writeOverlay(workspace, components);
   await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
@@ -135,7 +117,6 @@ test('without localRuntime, connections go to the address that the Pod had', asy
 });
 
 test('with localRuntime, they reach the address that it has now', async () => {
-  await isAvailable();
   // With `scrape` the probes, and what is read below, are at the node's address.
   await install(['state', 'local-runtime', 'scrape']);
   await web.reaches('edge-1', ['edge-1']);

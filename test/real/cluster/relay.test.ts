@@ -39,9 +39,6 @@ beforeAll(async () => {
   await workspace.run('kubectl apply --server-side -k my-cluster');
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
-  // A DaemonSet with maxSurge that changes before its Pods are available (minReadySeconds) is not always looked at
-  // again.
-  await rolledOut(cluster, 'kube-proxy-wrapper');
   web = await createWeb(cluster, ['site', '*']);
 });
 
