@@ -1,5 +1,6 @@
 import { cpSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { dump } from 'js-yaml';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
@@ -202,6 +203,15 @@ describe('from 1.0.0, whose user is another one', () => {
   });
 });
 
+/** The manifests of before have it: a roll-out that begins earlier can stand still (CHANGELOG.md, "The way back"). */
+const MIN_READY_MS = 10_000;
+
+/** Waits until the Pods of the wrapper count as available by the manifests of before. */
+async function untilAvailable(): Promise<void> {
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  await sleep(MIN_READY_MS + 1_000);
+}
+
 describe('from 1.1.0', () => {
   const newConfig = 'logLevel: info\n';
   /** With a setting that is gone. */
@@ -244,6 +254,7 @@ describe('from 1.1.0', () => {
   });
 
   test('the way back is an update too', async () => {
+    await untilAvailable();
     const back = async () => {
       await apply('1.1.0/my-cluster');
       await rolledOut(cluster, 'kube-proxy-wrapper');
@@ -317,6 +328,7 @@ describe('from 1.2.0, with relays that it finds by the ClusterIP of their Servic
   });
 
   test('and none is lost on the way back', async () => {
+    await untilAvailable();
     const change = async () => await update('1.2.0/my-cluster', [clusterIP]);
     expect(await failuresOf(change)).toEqual([[], []]);
     expect(await imagesOfPods()).toEqual([tagOf('1.2.0'), tagOf('1.2.0')]);
