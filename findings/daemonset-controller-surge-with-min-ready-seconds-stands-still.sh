@@ -25,7 +25,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -41,7 +40,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/testing"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
@@ -123,14 +121,12 @@ func seen(what string) string {
 }
 
 func main() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	writes := 0
 	// What an API server does.
 	client.PrependReactor("*", "pods", func(action testing.Action) (bool, runtime.Object, error) {
 		writes++
-		if create, ok := action.(testing.CreateAction); ok {
-			pod := create.GetObject().(*v1.Pod)
+		if write, ok := action.(interface{ GetObject() runtime.Object }); ok {
+			pod := write.GetObject().(*v1.Pod)
 			if action.GetVerb() == "create" {
 				pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, writes)
 				pod.UID, pod.CreationTimestamp = types.UID(pod.Name), metav1.Now()
@@ -169,9 +165,9 @@ func main() {
 	one := seen("after  8 s")
 	time.Sleep(22 * time.Second)
 	late := seen("after 30 s")
-	any := pods()[0]
-	any.Labels["looked"] = "at"
-	_, err = client.CoreV1().Pods("default").Update(ctx, &any, metav1.UpdateOptions{})
+	pod := pods()[0]
+	pod.Labels["looked"] = "at"
+	_, err = client.CoreV1().Pods("default").Update(ctx, &pod, metav1.UpdateOptions{})
 	must(err)
 	time.Sleep(2 * time.Second)
 	after := seen("a label of a Pod changes")
