@@ -6,7 +6,7 @@ import type { NextPod } from './next-pod.ts';
 
 /** A roll-out makes new Pods all the time. If it has made none for so long, it is stuck, in milliseconds. */
 const STUCK_MS = 10 * 60_000;
-/** The Pod before a ready one is deleted at once. If it is not after this time, nobody will, in milliseconds. */
+/** The Pod before a ready one is deleted at once. One that is there after this time, in milliseconds, stays. */
 const READY_MS = 60_000;
 /** A Pod that runs and is not ready in this time waits for something, in milliseconds. */
 const UNREADY_MS = 5 * 60_000;
