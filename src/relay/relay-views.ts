@@ -135,7 +135,7 @@ export class RelayViews {
   #replaceRejected(): void {
     const last = this.#held.get(SERVICES);
     const { query, view } = last?.entry.source ?? {};
-    const older = query && view?.refusal?.code === 'Refused' ? servicesBefore(query) : undefined;
+    const older = query && view?.refusal && servicesBefore(query, view.refusal);
     if (older === undefined) return;
     this.#held.set(SERVICES, this.#views.acquire(older, ANYONE));
     last?.release();

@@ -208,6 +208,18 @@ test('a relay is ready although its API server cannot select Services by their a
   expect(relay.views.queries.map(({ fieldSelector }) => fieldSelector)).toEqual(['', '']);
 });
 
+test('a relay keeps the query for Services that something has answered with 404 for a while', async () => {
+  const isForServices = ({ path }: { readonly path: string }) => path === '/api/v1/services';
+  const answerAgain = cluster.refuse(isForServices, 404);
+  const relay = await useRelayOf(api, files);
+  // It looks once a second.
+  await eventually(() => cluster.requests.filter(isForServices).length > 1, true);
+  answerAgain();
+  await eventually(() => relay.views.problem, undefined);
+  const [, services] = relay.views.queries;
+  expect(services?.fieldSelector).toBe('spec.clusterIP!=None');
+});
+
 test('a relay that is stopped before one of its views is complete ends the watches of the others', async () => {
   const relay = await useRelayOf(api, files);
   await useNode(relay);

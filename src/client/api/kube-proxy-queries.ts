@@ -1,3 +1,4 @@
+import type { WrapperError } from '../../errors.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
@@ -145,10 +146,14 @@ export function servicesBeside(query: Query, headless: boolean, hides: boolean):
 
 /**
  * The query for Services to use in place of one that the API server rejects: before Kubernetes 1.31 an API server
- * cannot select Services by their address. Undefined: there is no other.
+ * cannot select Services by their address, and answers 400. Undefined: there is no other, or the rejection has another
+ * cause, which may pass.
  */
-export function servicesBefore({ fieldSelector }: Query): Query | undefined {
-  return fieldSelector === '' ? undefined : OLDEST_SERVICES;
+export function servicesBefore(
+  { fieldSelector }: Query,
+  { status }: WrapperError,
+): Query | undefined {
+  return fieldSelector !== '' && status?.code === 400 ? OLDEST_SERVICES : undefined;
 }
 
 /** The query for slices of the kube-proxy that has this query for Services. */

@@ -105,13 +105,15 @@ export class TopologyServices {
   #open(query: Query, reason: Reason): void {
     const { lease: last } = this.#current ?? {};
     const services = new ServicesHandler(this.#options);
-    const lease = this.#views.hold(query, { services });
+    const lease = this.#views.hold(query, {
+      services,
+      onRejected: (error) => {
+        const older = servicesBefore(query, error);
+        if (older !== undefined && this.#current?.lease === lease) this.#open(older, reason);
+      },
+    });
     this.#current = { lease, reason };
     last?.release();
-    lease.view.whenSettled(() => {
-      const older = lease.view.refusal && servicesBefore(query);
-      if (older !== undefined && this.#current?.lease === lease) this.#open(older, reason);
-    });
     if (this.#options.withholdsServices && last === undefined) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
       this.#views.hold(slicesBeside(query), { reportsWithheld: true });

@@ -5,6 +5,7 @@ import { sliceSelectionOf } from '../../client/api/slice-selection.ts';
 import { Reflector, type ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ReflectorContext } from '../../client/reflector/reflector-options.ts';
 import { WriteAhead } from '../../client/snapshot/write-ahead.ts';
+import type { WrapperError } from '../../errors.ts';
 import type {
   EndpointsFacts,
   ObjectBytes,
@@ -93,6 +94,8 @@ export interface SourceRole {
   readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
   /** Whether this view of slices reports to the topology which Services are withheld. */
   readonly reportsWithheld?: boolean;
+  /** Told each time that the API server rejects the query, until the view has started. */
+  readonly onRejected?: (error: WrapperError) => void;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
   readonly reserve?: ReserveBytes;
 }
@@ -109,11 +112,12 @@ export function openViewSource(
   const { resource } = query;
   const codec = CODECS[query.encoding];
   const { versions, window, topology, withholdsServices } = context;
-  const { reserve, services, ownNode } = role;
+  const { reserve, services, ownNode, onRejected } = role;
   const most = reserve && RESERVED_WINDOW;
   const view = new View({ resource, codec, versions, window, most });
   const isKubeProxys = anyKubeProxyQueryTest(topology.nodeName)(query);
-  const source = { query, view, reserve, forOthers: reserve !== undefined && !isKubeProxys };
+  const forOthers = reserve !== undefined && !isKubeProxys;
+  const source = { query, view, reserve, forOthers, onRejected };
   if (isForEndpoints(query)) return openEndpoints(context, source, role.reportsWithheld);
   if (resource === SERVICES) {
     // Beside any other query the topology may read no Services, for which the view would wait for ever.
@@ -271,6 +275,8 @@ interface OpenedView {
   readonly reserve: ReserveBytes | undefined;
   /** See ReflectorOptions. */
   readonly forOthers: boolean;
+  /** See SourceRole. */
+  readonly onRejected: SourceRole['onRejected'];
 }
 
 /** What a reflector and its handler need, and what they fill. */
@@ -305,7 +311,10 @@ function runSource<Facts extends ObjectMeta>(
     snapshots,
     query: whole ?? query,
     memory,
-    onUnanswerable: (error) => view.refuse(error),
+    onUnanswerable: (error) => {
+      view.refuse(error);
+      if (error !== undefined) parts.onRejected?.(error);
+    },
   });
   return {
     query,

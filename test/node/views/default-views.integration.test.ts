@@ -259,6 +259,17 @@ describe('when the API server rejects a field selector for Services', () => {
     expect(services).toEqual([OLDEST.services]);
   });
 
+  test('and something has answered with 404 before', async () => {
+    const answerAgain = server.refuse(({ path }) => path === '/api/v1/services', 404);
+    await start();
+    const { view } = proxy.views.acquire(NEW.services);
+    await eventually(() => view.refusal?.status?.code, 404);
+    answerAgain();
+    await eventually(() => readHealth(proxy).causes, []);
+    expect(openPaths()).toContain(queryPath(OLDEST.services));
+    expect(await kept()).toBe(1);
+  });
+
   // All are requested before the API server has answered.
   test.each<RawSettings>([
     {},
@@ -276,6 +287,20 @@ describe('when the API server rejects a field selector for Services', () => {
     }
     expect(await kept()).toBe(1);
   });
+});
+
+// The policies then came from another query for the life of the process. Of this one an older snapshot was left, and a
+// restart without the API server decided by its policies.
+test('a query for Services that something has answered with 404 for a while remains that of policies', async () => {
+  const isForServices = ({ path }: { readonly path: string }) => path === '/api/v1/services';
+  const answerAgain = server.refuse(isForServices, 404);
+  await start();
+  const asked = () => server.requests.filter(isForServices).length;
+  await eventually(() => asked() > 1, true);
+  answerAgain();
+  await eventually(() => readHealth(proxy).causes, []);
+  expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+  expect(await kept()).toBe(1);
 });
 
 test('with policies of headless Services, a client that reads only Services is answered', async () => {
