@@ -6,6 +6,8 @@ export interface SeenRequest {
   readonly collection: string;
   /** The query: path, selectors and encoding, without the name of a check. */
   readonly query: string;
+  /** The resourceVersion that is asked for; empty: the newest state. */
+  readonly version: string;
   readonly accept: string;
   /** Who sent it: its Authorization header. */
   readonly client: string;
@@ -48,6 +50,7 @@ export function toSeenRequest(
             ? 'check'
             : 'list',
     collection,
+    version: searchParams.get('resourceVersion') ?? '',
     accept,
     client,
     protocol,
