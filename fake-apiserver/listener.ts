@@ -62,9 +62,13 @@ export function createListener(
 
 /** Destroys the connection of a response, and so all requests on it if it is of HTTP/2. */
 export function destroyConnection(response: ServerResponse | Http2ServerResponse): void {
-  if (!('stream' in response)) response.destroy();
-  // Not session.destroy(), which ends its streams first, so that they would seem complete.
-  else response.stream.session?.socket.destroySoon();
+  if (!('stream' in response)) {
+    response.destroy();
+    return;
+  }
+  // Not session.destroy(), which ends its streams first, so that they would seem complete. Once: each call listens.
+  const socket = response.stream.session?.socket;
+  if (socket?.writableEnded === false) socket.destroySoon();
 }
 
 function createFor(handler: RequestListener, tls: ListenerTls | undefined): Server {
