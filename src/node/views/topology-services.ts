@@ -108,8 +108,9 @@ export class TopologyServices {
     const lease = this.#views.hold(query, {
       services,
       onRejected: (error) => {
+        const current = this.#current;
         const older = servicesBefore(query, error);
-        if (older !== undefined && this.#current?.lease === lease) this.#open(older, reason);
+        if (older !== undefined && current?.lease === lease) this.#open(older, current.reason);
       },
     });
     this.#current = { lease, reason };
