@@ -94,7 +94,7 @@ export interface SourceRole {
   readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
   /** Whether this view of slices reports to the topology which Services are withheld. */
   readonly reportsWithheld?: boolean;
-  /** Told each time that the API server rejects the query, until the view has started. */
+  /** Called each time the API server rejects the query, until the view has started. */
   readonly onRejected?: (error: WrapperError) => void;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
   readonly reserve?: ReserveBytes;

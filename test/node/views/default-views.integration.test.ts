@@ -270,6 +270,19 @@ describe('when the API server rejects a field selector for Services', () => {
     expect(await kept()).toBe(1);
   });
 
+  test('the next request for it does not open it for policies again', async () => {
+    const isForServices = ({ path }: { readonly path: string }) => path === '/api/v1/services';
+    const answerAgain = server.hold(isForServices);
+    await start();
+    await eventually(() => server.requests.some(isForServices), true);
+    proxy.views.acquire(NEW.services);
+    answerAgain();
+    const read = () => openPaths().includes(queryPath(OLDEST.services));
+    await eventually(read, true);
+    proxy.views.acquire(NEW.services);
+    expect(read()).toBe(true);
+  });
+
   // All are requested before the API server has answered.
   test.each<RawSettings>([
     {},
@@ -289,9 +302,9 @@ describe('when the API server rejects a field selector for Services', () => {
   });
 });
 
-// The policies then came from another query for the life of the process. Of this one an older snapshot was left, and a
-// restart without the API server decided by its policies.
-test('a query for Services that something has answered with 404 for a while remains that of policies', async () => {
+// Another query replaced it for the life of the process. Its snapshot grew old, and the next process, which started
+// without the API server, read the policies from there.
+test('policies are read by the same query after something has answered it with 404 for a while', async () => {
   const isForServices = ({ path }: { readonly path: string }) => path === '/api/v1/services';
   const answerAgain = server.refuse(isForServices, 404);
   await start();
