@@ -167,11 +167,10 @@ export const contentFaults: readonly FaultKind[] = [
         },
         headers: unzipped,
       });
-      let timer: NodeJS.Timeout | undefined;
       const fault = http(target, 'lists', {});
       // The first list is real; the next ones, after more changes, are the same once more. Where the newest state is
       // asked for, an older one would be right after a restore of etcd, so it is not touched.
-      timer = setInterval(() => expireWatches(front), 1_500);
+      const timer = setInterval(() => expireWatches(front), 1_500);
       return {
         hits: () => Math.max(0, recorder.hits() - copies.size),
         end: async () => {
